@@ -1,0 +1,1 @@
+"""Pure comparison: figures from hits, statistics, differences, baselines. Opens no file."""

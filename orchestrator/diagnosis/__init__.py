@@ -1,0 +1,1 @@
+"""Pure diagnosis: results -> findings -> verdict and the fix. Opens no file."""

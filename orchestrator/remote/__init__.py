@@ -1,0 +1,1 @@
+"""Everything that speaks SSH: the only room that imports fabric or paramiko."""

@@ -1,0 +1,1 @@
+"""Pure reports: a record in, text out; one file a format. Opens no file."""

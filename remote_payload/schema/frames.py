@@ -1,0 +1,155 @@
+"""What the payload's verbs print: one frame a line, `NONCE JSON`, so that banners and shell noise are skipped.
+
+A frame line is exactly the nonce, a space, the JSON and a newline; every other line of stdout is noise.
+"""
+
+import json
+from dataclasses import dataclass
+from typing import Literal
+
+from remote_payload.schema.host import HostFacts
+from remote_payload.schema.record import Record, SchemaError, from_value
+from remote_payload.schema.requests import CancelAnswer, StatusAnswer
+from remote_payload.schema.run import Manifest, RunState
+
+
+@dataclass(frozen=True, kw_only=True)
+class LaunchedFrame(Record):
+    """The supervisor reported back: it is alive on its own."""
+
+    kind: Literal["launched"] = "launched"
+    state: RunState
+    adopted: bool = False
+    """True when this run id with this same spec had been launched before (an answer was lost, or a second laptop)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StateFrame(Record):
+    """The run's state, sent at the start and at every change."""
+
+    kind: Literal["state"] = "state"
+    state: RunState
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChunkFrame(Record):
+    """Bytes of a stream, base64, starting at `offset`."""
+
+    kind: Literal["chunk"] = "chunk"
+    stream: Literal["events", "stdout", "stderr"]
+    offset: int
+    data_base64: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class PulseFrame(Record):
+    """The link and the follower are alive; carries the age of the supervisor's heartbeat in seconds."""
+
+    kind: Literal["pulse"] = "pulse"
+    heartbeat_age_s: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ManifestFrame(Record):
+    """The result's manifest; None when the run left none."""
+
+    kind: Literal["manifest"] = "manifest"
+    manifest: Manifest | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileFrame(Record):
+    """One whole small result file, base64."""
+
+    kind: Literal["file"] = "file"
+    name: str
+    data_base64: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ErrorFrame(Record):
+    """The verb could not do what was asked; `code` is for programs, the rest for people."""
+
+    kind: Literal["error"] = "error"
+    code: Literal[
+        "bad_request",
+        "claimed_by_other_spec",
+        "no_such_run",
+        "root_not_writable",
+        "disk_full",
+        "supervisor_did_not_start",
+        "payload_bug",
+    ]
+    message: str
+    hint: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class EndFrame(Record):
+    """The last frame: nothing was cut off."""
+
+    kind: Literal["end"] = "end"
+
+
+@dataclass(frozen=True, kw_only=True)
+class StatusFrame(Record):
+    """Answer of `status`."""
+
+    kind: Literal["status"] = "status"
+    answer: StatusAnswer
+
+
+@dataclass(frozen=True, kw_only=True)
+class CancelFrame(Record):
+    """Answer of `cancel`."""
+
+    kind: Literal["cancel"] = "cancel"
+    answer: CancelAnswer
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProbeFrame(Record):
+    """Answer of `probe`."""
+
+    kind: Literal["probe"] = "probe"
+    facts: HostFacts
+
+
+Frame = (
+    LaunchedFrame
+    | StateFrame
+    | ChunkFrame
+    | PulseFrame
+    | ManifestFrame
+    | FileFrame
+    | ErrorFrame
+    | EndFrame
+    | StatusFrame
+    | CancelFrame
+    | ProbeFrame
+)
+FRAME_KINDS: dict[str, type[Frame]] = {
+    "launched": LaunchedFrame,
+    "state": StateFrame,
+    "chunk": ChunkFrame,
+    "pulse": PulseFrame,
+    "manifest": ManifestFrame,
+    "file": FileFrame,
+    "error": ErrorFrame,
+    "end": EndFrame,
+    "status": StatusFrame,
+    "cancel": CancelFrame,
+    "probe": ProbeFrame,
+}
+
+
+def frame_from_json(text: str) -> Frame:
+    """Read a frame by its `kind`. Raises SchemaError."""
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise SchemaError(f"$: expected a frame, found: {error}") from None
+    kind = value.get("kind") if isinstance(value, dict) else None
+    if not isinstance(kind, str) or kind not in FRAME_KINDS:
+        raise SchemaError(f"$.kind: expected one of {', '.join(FRAME_KINDS)}, found: {kind!r}")
+    return from_value(FRAME_KINDS[kind], value)

@@ -1,0 +1,84 @@
+"""What a run is asked to do: one record per job kind, chosen by its `kind`."""
+
+import json
+from dataclasses import dataclass
+from typing import Literal
+
+from remote_payload.schema.record import Record, SchemaError, from_value, require, require_finite
+
+MAX_STEPS = 16
+
+
+@dataclass(frozen=True, kw_only=True)
+class StandaloneJob(Record):
+    """Test an EAGLE-3 drafter outside SGLang on captured rows. Paths are on the server; `~` is its home."""
+
+    kind: Literal["standalone"] = "standalone"
+    draft: str
+    """Folder of the drafter: `config.json` and safetensors (single or sharded)."""
+    rows: str
+    """Folder of captured rows (`rows_A-B/data_i.ckpt[.gz]`, or row states beside `merged`)."""
+    target: str | None = None
+    """Folder of the target; only `embed_tokens`, `lm_head` and the final `norm` are read, where the draft lacks them."""
+    merged: str | None = None
+    """Merged JSONL, a line a row in row order: input_ids, loss_mask, seq_len, n_prompt_tokens, n_response_tokens, source."""
+    states: tuple[int, ...] | None = None
+    """HF `hidden_states` index of each slot (0 = embedding output, i = output of layer i-1); None = unlabelled."""
+    steps: int = 4
+    """Training-time-test steps K: how deep a chain is followed."""
+    dtype: Literal["float32", "bfloat16"] = "float32"
+    device: str = "auto"
+    """`auto` (CUDA where it works, else CPU), `cpu`, `cuda` or `cuda:N`."""
+    threads: int | None = None
+    """CPU threads of torch; None = torch's own choice."""
+    max_rows: int | None = None
+    """Read at most this many rows, in row order; None = all."""
+    search_rows: int = 4
+    """Rows of the first, pruned search over all wirings."""
+    keep_readings: int = 8
+    """How many readings survive the first screen."""
+    token_offsets: tuple[int, ...] = (1, 0, 2)
+    """Token offsets tried: the state of token t goes with the embedding of token t+offset. 1 is every trainer's."""
+
+    def __post_init__(self) -> None:
+        require(bool(self.draft.strip()), "`draft` must name the drafter's folder")
+        require(bool(self.rows.strip()), "`rows` must name the folder of captured rows")
+        require(1 <= self.steps <= MAX_STEPS, f"`steps` must be 1..{MAX_STEPS}, found: {self.steps}")
+        require(self.max_rows is None or self.max_rows >= 1, "`max_rows` must be at least 1")
+        require(self.threads is None or self.threads >= 1, "`threads` must be at least 1")
+        require(self.search_rows >= 1, "`search_rows` must be at least 1")
+        require(self.keep_readings >= 2, "`keep_readings` must be at least 2")
+        require(1 in self.token_offsets, "`token_offsets` must contain 1, the pairing every trainer uses")
+        require(all(-1 <= offset <= 2 for offset in self.token_offsets), "`token_offsets` must lie in -1..2")
+        if self.states is not None:
+            require(len(set(self.states)) == len(self.states), "`states` must not repeat an index")
+            require(all(index >= 0 for index in self.states), "`states` are HF hidden_states indices, 0 or more")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SelftestJob(Record):
+    """Walk the whole path with no model: sleep, print, write a result of a given size. Proves a host."""
+
+    kind: Literal["selftest"] = "selftest"
+    duration_s: float = 0.0
+    result_bytes: int = 2048
+    fail: bool = False
+    """End with a failure, to see how one is reported."""
+
+    def __post_init__(self) -> None:
+        require_finite(duration_s=self.duration_s)
+        require(self.duration_s >= 0, "`duration_s` must not be negative")
+        require(0 <= self.result_bytes <= 2**30, "`result_bytes` must be 0..1 GiB")
+
+
+Job = StandaloneJob | SelftestJob
+JOB_KINDS: dict[str, type[StandaloneJob] | type[SelftestJob]] = {"standalone": StandaloneJob, "selftest": SelftestJob}
+
+
+def job_from_json(text: str) -> Job:
+    """Read a job by its `kind`. Raises SchemaError."""
+    value = json.loads(text)
+    kind = value.get("kind") if isinstance(value, dict) else None
+    if not isinstance(kind, str) or kind not in JOB_KINDS:
+        raise SchemaError(f"$.kind: expected one of {', '.join(JOB_KINDS)}, found: {kind!r}")
+    return from_value(JOB_KINDS[kind], value)

@@ -1,0 +1,118 @@
+"""The base of every record that crosses the wire, and a small JSON reader for a server without pydantic.
+
+Not covered: defaults that depend on other fields, recursive types, unions other than `X | None`.
+"""
+
+import dataclasses
+import json
+import math
+import types
+import typing
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin
+
+SCHEMA_VERSION = 1
+
+R = TypeVar("R", bound="Record")
+
+
+class SchemaError(ValueError):
+    """A JSON text does not match its record; the message starts with the path of the offending key."""
+
+
+class Record:
+    """Base of the wire's records: frozen keyword-only dataclasses whose unknown keys are errors.
+
+    `__pydantic_config__` is read by the laptop's pydantic and inert where pydantic does not exist.
+    """
+
+    __pydantic_config__: typing.ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+
+def require(condition: bool, message: str) -> None:
+    """Reject an invalid record at construction. Raises ValueError."""
+    if not condition:
+        raise ValueError(message)
+
+
+def require_finite(**values: float | None) -> None:
+    """Reject NaN and infinity, which JSON cannot carry. Raises ValueError naming the field."""
+    for name, value in values.items():
+        if value is not None and not math.isfinite(value):
+            raise ValueError(f"`{name}` must be finite, found: {value}")
+
+
+def to_json(record: Any) -> str:
+    """One line of JSON. Raises ValueError on NaN or infinity."""
+    return json.dumps(dataclasses.asdict(record), ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+
+
+def from_json(cls: type[R], text: str) -> R:
+    """Read one record. Raises SchemaError naming the path, what was expected and what was found."""
+    try:
+        value = json.loads(text, parse_constant=_refuse_constant)
+    except ValueError as error:
+        raise SchemaError(f"$: expected JSON for {cls.__name__}, found: {error}") from None
+    return from_value(cls, value)
+
+
+def from_value(cls: type[R], value: object) -> R:
+    """As `from_json`, for a value that is already parsed."""
+    return typing.cast(R, _record(cls, value, "$"))
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _record(cls: type, value: object, path: str) -> object:
+    if not isinstance(value, dict):
+        raise SchemaError(f"{path}: expected an object for {cls.__name__}, found: {type(value).__name__}")
+    fields = {field.name: field for field in dataclasses.fields(cls)}
+    unknown = sorted(set(value) - set(fields))
+    if unknown:
+        raise SchemaError(f"{path}.{unknown[0]}: unknown key; allowed: {', '.join(fields)}")
+    hints = typing.get_type_hints(cls)
+    arguments: dict[str, object] = {}
+    for name, field in fields.items():
+        if name in value:
+            arguments[name] = _value(hints[name], value[name], f"{path}.{name}")
+        elif field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
+            raise SchemaError(f"{path}.{name}: missing key of {cls.__name__}")
+    try:
+        return cls(**arguments)
+    except ValueError as error:
+        raise SchemaError(f"{path}: {error}") from None
+
+
+def _value(hint: Any, value: object, path: str) -> object:
+    origin = get_origin(hint)
+    if origin in (Union, types.UnionType):
+        if value is None and type(None) in get_args(hint):
+            return None
+        (inner,) = (arm for arm in get_args(hint) if arm is not type(None))
+        return _value(inner, value, path)
+    if origin is Literal:
+        if value in get_args(hint) and not isinstance(value, bool):
+            return value
+        raise SchemaError(f"{path}: expected one of {', '.join(map(repr, get_args(hint)))}, found: {value!r}")
+    if origin is tuple:
+        if not isinstance(value, list):
+            raise SchemaError(f"{path}: expected a list, found: {type(value).__name__}")
+        inner = get_args(hint)[0]
+        return tuple(_value(inner, item, f"{path}[{index}]") for index, item in enumerate(value))
+    if origin is dict:
+        if not isinstance(value, dict):
+            raise SchemaError(f"{path}: expected an object, found: {type(value).__name__}")
+        inner = get_args(hint)[1]
+        return {key: _value(inner, item, f"{path}.{key}") for key, item in value.items()}
+    if dataclasses.is_dataclass(hint):
+        return _record(typing.cast(type, hint), value, path)
+    return _scalar(hint, value, path)
+
+
+def _scalar(hint: Any, value: object, path: str) -> object:
+    if hint is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if isinstance(value, hint) and not (isinstance(value, bool) and hint is not bool):
+        return value
+    raise SchemaError(f"{path}: expected {hint.__name__}, found: {value!r}")

@@ -1,0 +1,160 @@
+"""A run: its spec (what was asked), its state (where it is), its events and its manifest (what came out)."""
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from remote_payload.schema.record import SCHEMA_VERSION, Record, require, require_finite
+
+RunPhase = Literal[
+    "queued",
+    "starting",
+    "running",
+    "succeeded",
+    "failed",
+    "killed",
+    "out_of_memory",
+    "timed_out",
+    "cancelled",
+    "lost",
+]
+TERMINAL_PHASES = frozenset({"succeeded", "failed", "killed", "out_of_memory", "timed_out", "cancelled", "lost"})
+RUN_ID_PATTERN = re.compile(r"[a-z0-9][a-z0-9._-]{0,99}")
+
+
+def require_run_id(run_id: str) -> None:
+    """A run id is a file name and part of a command line: lower-case letters, digits, `.`, `_`, `-`, at most 100."""
+    require(
+        RUN_ID_PATTERN.fullmatch(run_id) is not None,
+        f"run id must match {RUN_ID_PATTERN.pattern}, found: {run_id!r}",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting(Record):
+    """Where one setting of the job came from: its key, its value as JSON text, and its source in words."""
+
+    key: str
+    value: str
+    source: str
+    """`default`, `jobs/standalone.toml`, `eagle3.toml [jobs.standalone]`, `--rows`, ..."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunSpec(Record):
+    """`spec.json`: written first, never changed. Holds names of secrets, never their values."""
+
+    schema_version: int = SCHEMA_VERSION
+    run_id: str
+    job_kind: str
+    job_json: str
+    """The job record as JSON text; read with `job_from_json`."""
+    settings: tuple[Setting, ...] = ()
+    python: str
+    """Interpreter that runs the worker."""
+    payload_sha256: str
+    environment: dict[str, str]
+    """Environment variables of the worker beside the inherited ones (no secrets)."""
+    secret_names: tuple[str, ...] = ()
+    deadline_s: float | None = None
+    """Longest run time of the worker, seconds; None = no limit."""
+    launched_by: str
+    """user@laptop, for people who share the server."""
+    created_unix_s: float
+
+    def __post_init__(self) -> None:
+        require_run_id(self.run_id)
+        require_finite(deadline_s=self.deadline_s, created_unix_s=self.created_unix_s)
+        require(self.deadline_s is None or self.deadline_s > 0, "`deadline_s` must be positive")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failure(Record):
+    """Why a worker gave up, written by the worker (`result/../failure.json`) or by the supervisor."""
+
+    kind: Literal["checkpoint", "rows", "job", "machine", "disk_full", "bug", "supervisor"]
+    message: str
+    hint: str | None = None
+    details: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResourceUse(Record):
+    """What the worker and its children used (getrusage, RUSAGE_CHILDREN of the supervisor)."""
+
+    user_cpu_s: float
+    system_cpu_s: float
+    max_rss_bytes: int
+    wall_s: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunState(Record):
+    """`state.json`: replaced atomically, `sequence` grows by one at every change."""
+
+    schema_version: int = SCHEMA_VERSION
+    run_id: str
+    sequence: int
+    phase: RunPhase
+    supervisor_pid: int | None = None
+    supervisor_start_ticks: int | None = None
+    """Field 22 of /proc/PID/stat: with the pid and the boot id it names the process for good."""
+    boot_id: str | None = None
+    worker_pid: int | None = None
+    started_unix_s: float | None = None
+    finished_unix_s: float | None = None
+    exit_code: int | None = None
+    signal: str | None = None
+    """Name of the signal that ended the worker, e.g. SIGKILL."""
+    failure: Failure | None = None
+    resource_use: ResourceUse | None = None
+    survivors: tuple[int, ...] = ()
+    """Pids that cancel could not kill."""
+    note: str | None = None
+
+    def __post_init__(self) -> None:
+        require_run_id(self.run_id)
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether the run is over."""
+        return self.phase in TERMINAL_PHASES
+
+
+@dataclass(frozen=True, kw_only=True)
+class Event(Record):
+    """One line of `events.jsonl`."""
+
+    time_unix_s: float
+    kind: Literal["phase", "progress", "warning", "note"]
+    name: str
+    """Phase name, or what is counted, or the warning's id."""
+    message: str = ""
+    done: float | None = None
+    total: float | None = None
+    unit: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ManifestFile(Record):
+    """One file of `result/`: its name relative to `result/` (POSIX, no `..`)."""
+
+    name: str
+    size_bytes: int
+    sha256: str
+
+    def __post_init__(self) -> None:
+        parts = self.name.split("/")
+        require(
+            bool(self.name) and not self.name.startswith("/") and not any(part in ("", ".", "..") for part in parts),
+            f"a result file's name must be relative and stay inside `result/`, found: {self.name!r}",
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Manifest(Record):
+    """`result/manifest.json`, written last of all."""
+
+    schema_version: int = SCHEMA_VERSION
+    run_id: str
+    files: tuple[ManifestFile, ...]

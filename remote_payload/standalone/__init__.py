@@ -1,0 +1,1 @@
+"""The standalone drafter test: an EAGLE-3 drafter judged on captured rows, outside any engine. Needs torch."""
