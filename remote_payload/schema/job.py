@@ -19,9 +19,9 @@ class StandaloneJob(Record):
     rows: str
     """Folder of captured rows (`rows_A-B/data_i.ckpt[.gz]`, or row states beside `merged`)."""
     target: str | None = None
-    """Folder of the target; only `embed_tokens`, `lm_head` and the final `norm` are read, where the draft lacks them."""
+    """Folder of the target; only `embed_tokens`, `lm_head` and final `norm` are read, where the draft lacks them."""
     merged: str | None = None
-    """Merged JSONL, a line a row in row order: input_ids, loss_mask, seq_len, n_prompt_tokens, n_response_tokens, source."""
+    """Merged JSONL, a line a row: input_ids, loss_mask, seq_len, n_prompt_tokens, n_response_tokens, source."""
     states: tuple[int, ...] | None = None
     """HF `hidden_states` index of each slot (0 = embedding output, i = output of layer i-1); None = unlabelled."""
     steps: int = 4
