@@ -1,0 +1,70 @@
+"""eagle3.toml: found where it should be, read strictly, errors that name file, key and what is allowed."""
+
+from pathlib import Path
+
+import pytest
+
+from orchestrator import config
+from orchestrator.errors import ConfigError
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "eagle3.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_found_upward_before_the_users_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = tmp_path / "config" / "eagle3-remote"
+    own.mkdir(parents=True)
+    write(own, '[hosts.own]\nssh = "a"\n')
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    deep = tmp_path / "project" / "a" / "b"
+    deep.mkdir(parents=True)
+    assert list(config.load(deep).hosts) == ["own"]
+    write(tmp_path / "project", '[hosts.project]\nssh = "b"\n')
+    assert list(config.load(deep).hosts) == ["project"]
+
+
+def test_a_host_keeps_its_settings(tmp_path: Path) -> None:
+    path = write(
+        tmp_path,
+        '[hosts.gpu1]\nssh = "me@box:2222"\npython = "~/venv/bin/python"\nroot = "/data/e3"\n'
+        'environment = { HF_HOME = "/data/hf; rm" }\nsecrets = ["HF_TOKEN"]\n[jobs.standalone]\nsteps = 5\n',
+    )
+    found = config.read(path)
+    assert found.host("gpu1").python == "~/venv/bin/python"
+    assert found.host("gpu1").environment == {"HF_HOME": "/data/hf; rm"}
+    assert found.jobs == {"standalone": {"steps": 5}}
+    assert found.host("me@other:22").ssh == "me@other:22"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            '[hosts.a]\nssh = "x"\npyton = "/p"\n',
+            "unknown key `hosts.a.pyton` (did you mean `python`?); allowed: ssh, ",
+        ),
+        ('[host.a]\nssh = "x"\n', "unknown key `host` (did you mean `hosts`?); allowed: hosts, jobs"),
+        ("[hosts.a]\n", "`hosts.a.ssh` is missing"),
+        ("[hosts.a]\nssh = 3\n", "`hosts.a.ssh`: input should be a valid string, found: 3"),
+        ('[hosts.a]\nssh = "x"\nroot = "relative"\n', "`hosts.a.root`: string should match"),
+        ('[hosts.a]\nssh = "x"\nsecrets = ["A B"]\n', "`hosts.a.secrets.0`: string should match"),
+        ("[hosts.a\n", "is not TOML"),
+    ],
+)
+def test_errors_name_file_and_key(tmp_path: Path, text: str, expected: str) -> None:
+    path = write(tmp_path, text)
+    with pytest.raises(ConfigError) as caught:
+        config.read(path)
+    assert str(path) in caught.value.message
+    assert expected in caught.value.message
+    assert caught.value.exit_code == 2
+
+
+def test_not_utf8(tmp_path: Path) -> None:
+    path = tmp_path / "eagle3.toml"
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(ConfigError, match="must be UTF-8"):
+        config.read(path)
