@@ -1,4 +1,4 @@
-"""Records on the laptop: its own (a run, a baseline), and the reading of all of them with errors that name file and key.
+"""Records on the laptop: its own (a run, a baseline), and how all records are read, with errors naming file and key.
 
 The wire's records live in `remote_payload.schema`. pydantic is imported inside the readers, so that a command that
 only lists (`runs list`) does not pay for it.
@@ -154,7 +154,7 @@ def is_name(text: str) -> bool:
 def read_record(cls: type[R], text: str | bytes, *, where: str = "", error: type[Eagle3Error] = ProtocolError) -> R:
     """Read one record from JSON text, strictly: unknown keys, wrong types and NaN are refused.
 
-    `where` names the file or the sender in the message. Raises `error` with the offending key paths and what stood there.
+    `where` names the file or the sender in the message. Raises `error` with the offending key paths and what was there.
     """
     from pydantic import ValidationError  # noqa: PLC0415 - 45 ms that a listing does not need
 

@@ -1,0 +1,84 @@
+"""What a run brought home: checked against its manifest, and read as records. Works on any collected run directory."""
+
+import gzip
+import hashlib
+import json
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from orchestrator.errors import InvalidRunError, StoreError
+from orchestrator.records import read_record
+from orchestrator.store.files import read_text, translated
+from remote_payload.rundir import RunDir
+from remote_payload.schema import Manifest, ManifestFile, ReadingHits, RowFacts, StandaloneResult
+
+_CHUNK_BYTES = 1 << 20
+
+
+def verify(run: RunDir) -> tuple[str, ...]:
+    """Compare `result/` with its manifest; each problem is a sentence naming the file, none means all is well."""
+    if not run.manifest.is_file():
+        return (f"no manifest, the result is not complete: {run.manifest}",)
+    manifest = read_record(Manifest, read_text(run.manifest), where=str(run.manifest), error=StoreError)
+    problems = [problem for file in manifest.files for problem in _file_problems(run.result / file.name, file)]
+    named = {file.name for file in manifest.files} | {run.manifest.name}
+    with translated("list", run.result):
+        there = sorted(p.relative_to(run.result).as_posix() for p in run.result.rglob("*") if p.is_file())
+    return (*problems, *(f"`{name}` is not in the manifest" for name in there if name not in named))
+
+
+def read_standalone(run: RunDir) -> StandaloneResult:
+    """The result of a standalone run. Raises InvalidRunError where the run left none, StoreError where it is broken."""
+    path = run.result / "standalone.json"
+    if not path.is_file():
+        raise InvalidRunError(f"expected the result of a standalone test, found none at: {path}")
+    return read_record(StandaloneResult, read_text(path), where=str(path), error=StoreError)
+
+
+def read_hits(run: RunDir) -> tuple[tuple[RowFacts, ...], tuple[ReadingHits, ...]]:
+    """The rows and the hits of a standalone run, in file order. Raises as `read_standalone`."""
+    path = run.result / "hits.jsonl.gz"
+    if not path.is_file():
+        raise InvalidRunError(f"expected the hits of a standalone test, found none at: {path}")
+    rows: list[RowFacts] = []
+    hits: list[ReadingHits] = []
+    for number, line in enumerate(_lines(path), start=1):
+        where = f"{path}, line {number}"
+        if _kind(line) == "row":
+            rows.append(read_record(RowFacts, line, where=where, error=StoreError))
+        else:
+            hits.append(read_record(ReadingHits, line, where=where, error=StoreError))
+    return tuple(rows), tuple(hits)
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    with translated("read", path):
+        try:
+            with gzip.open(path, "rb") as file:
+                yield from file
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise StoreError(f"{path}: expected a whole gzip file, found: {error}") from None
+
+
+def _kind(line: bytes) -> object:
+    try:
+        value = json.loads(line)
+    except ValueError:
+        return None  # read_record will say what is wrong, with file and line
+    return value.get("kind") if isinstance(value, dict) else None
+
+
+def _file_problems(path: Path, expected: ManifestFile) -> list[str]:
+    if not path.is_file():
+        return [f"`{expected.name}` is in the manifest and missing"]
+    digest, size = hashlib.sha256(), 0
+    with translated("read", path), path.open("rb") as file:
+        while chunk := file.read(_CHUNK_BYTES):
+            digest.update(chunk)
+            size += len(chunk)
+    if size != expected.size_bytes:
+        return [f"`{expected.name}`: expected {expected.size_bytes} bytes, found: {size}"]
+    if digest.hexdigest() != expected.sha256:
+        return [f"`{expected.name}`: expected sha256 {expected.sha256}, found: {digest.hexdigest()}"]
+    return []

@@ -1,0 +1,249 @@
+"""The store: `<home>/runs/<run_id>/`, `<home>/baselines/<name>.json`, `<home>/hosts/<hash>.json`.
+
+A run's folder holds `run.json` (RunRecord) and what was collected, under the names of `remote_payload.rundir.RunDir`.
+`<home>` is the user's data folder, or EAGLE3_REMOTE_HOME.
+"""
+
+import difflib
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from orchestrator.errors import ClaimedError, InvalidRunError, NotFoundError, StoreError, UsageError
+from orchestrator.records import NAME_RULE, Baseline, BaselineEntry, RunRecord, is_name, read_record, record_bytes
+from orchestrator.store.files import locked, read_text, translated, write
+from orchestrator.store.results import verify
+from remote_payload.rundir import RunDir
+from remote_payload.schema import SCHEMA_VERSION, SchemaError, from_json
+from remote_payload.schema.run import RUN_ID_PATTERN
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunSummary:
+    """One line of `runs list`. An unreadable run has a `problem` and nothing else that is known."""
+
+    run_id: str
+    phase: str
+    """The last state seen, `unknown`, or `unreadable`."""
+    job_kind: str | None = None
+    host: str | None = None
+    created_unix_s: float | None = None
+    finished_unix_s: float | None = None
+    has_result: bool = False
+    tags: tuple[str, ...] = ()
+    problem: str | None = None
+
+
+@dataclass(frozen=True)
+class Store:
+    """Everything this laptop keeps. Methods raise StoreError where the disk refuses."""
+
+    home: Path
+
+    @classmethod
+    def default(cls) -> "Store":
+        """The user's store; nothing is created by asking."""
+        override = os.environ.get("EAGLE3_REMOTE_HOME")
+        if override:
+            return cls(Path(override).expanduser().absolute())
+        from platformdirs import user_data_path  # noqa: PLC0415
+
+        return cls(user_data_path("eagle3-remote", appauthor=False))
+
+    # -- runs ---------------------------------------------------------------------------------------------------
+
+    def begin(self, record: RunRecord) -> RunDir:
+        """Make the run known, before it is launched; its folder appears whole or not at all.
+
+        Safe to repeat with the same spec. Raises ClaimedError where the id belongs to a run with another spec.
+        """
+        run = self.run_dir(record.run_id)
+        half = run.path.with_name(f".{record.run_id}.{os.getpid()}.begin")
+        with translated("create", run.path), locked(self.home):
+            if run.path.exists():
+                known = self._read(record.run_id)
+                if known.spec != record.spec:
+                    raise ClaimedError(f"this run id belongs to a run with another spec: {record.run_id}")
+                return run
+            shutil.rmtree(half, ignore_errors=True)
+            half.mkdir(mode=0o700, parents=True)
+            write(RunDir(half).spec, record_bytes(record.spec))
+            write(half / "run.json", record_bytes(record))
+            half.rename(run.path)
+        return run
+
+    def update(self, record: RunRecord) -> None:
+        """Replace the run's record; an older state never replaces a newer one (two laptop processes may follow)."""
+        with locked(self.home):
+            known = self._read(record.run_id)
+            if known.state and (record.state is None or record.state.sequence < known.state.sequence):
+                return
+            write(self._record_path(record.run_id), record_bytes(record))
+
+    def load(self, reference: str) -> RunRecord:
+        """The run of an id, of the beginning of one id only, or of `last` (the newest that can be read).
+
+        Raises NotFoundError with the closest ids, UsageError where it cannot be an id, StoreError where it is broken.
+        """
+        return self._read(self._resolve(reference))
+
+    def run_dir(self, run_id: str) -> RunDir:
+        """The run's folder on this laptop; it need not exist. Raises UsageError where `run_id` is not an id."""
+        if RUN_ID_PATTERN.fullmatch(run_id) is None:
+            raise UsageError(f"expected a run id ({RUN_ID_PATTERN.pattern}), found: {run_id!r}")
+        return RunDir(self.home / "runs" / run_id)
+
+    def list(self) -> tuple[RunSummary, ...]:
+        """Every run, newest first, unreadable ones last."""
+        summaries = [self._summary(run_id) for run_id in self._run_ids()]
+        return tuple(sorted(summaries, key=lambda run: (-(run.created_unix_s or 0.0), run.run_id)))
+
+    def remove(self, run_id: str) -> None:
+        """Forget a run on this laptop, also an unreadable one. Raises InvalidRunError while a baseline means it."""
+        run = self.run_dir(run_id)
+        with locked(self.home), translated("remove", run.path):
+            if not run.path.is_dir():
+                raise self._no_run(run_id)
+            holders = [line.name for line in self.baselines() if line.current.run_id == run_id]
+            if holders:
+                raise InvalidRunError(
+                    f"expected a run that no baseline means, `{run_id}` is the baseline: {', '.join(holders)}",
+                    hint=f"first run `eagle3-remote baseline rm {holders[0]}`",
+                )
+            gone = run.path.with_name(f".{run_id}.{os.getpid()}.removed")
+            run.path.rename(gone)  # at once out of every listing, even if the rest is interrupted
+            shutil.rmtree(gone)
+
+    def verify(self, run_id: str) -> tuple[str, ...]:
+        """Compare the run's result files with their manifest; each problem is a sentence, none means all is well."""
+        return verify(self.run_dir(run_id))
+
+    # -- baselines ----------------------------------------------------------------------------------------------
+
+    def baseline(self, name: str) -> Baseline:
+        """The baseline of that name. Raises NotFoundError with the closest names."""
+        path = self._baseline_path(name)
+        if not path.is_file():
+            names = [known.stem for known in self._baseline_files()]
+            raise NotFoundError(f"no baseline of that name: {name}", hint=_closest(name, names, "baseline"))
+        return read_record(Baseline, read_text(path), where=str(path), error=StoreError)
+
+    def set_baseline(self, name: str, entry: BaselineEntry) -> Baseline:
+        """Let `name` mean `entry` from now on; what it meant before stays in its history."""
+        path = self._baseline_path(name)
+        with locked(self.home):
+            earlier = self.baseline(name).history if path.is_file() else ()
+            baseline = Baseline(name=name, history=(*earlier, entry))
+            write(path, record_bytes(baseline))
+        return baseline
+
+    def baselines(self) -> tuple[Baseline, ...]:
+        """Every baseline, by name. Raises StoreError at a broken one."""
+        return tuple(self.baseline(path.stem) for path in self._baseline_files())
+
+    def remove_baseline(self, name: str) -> None:
+        """Forget a baseline with its history; its runs stay. Raises NotFoundError."""
+        with locked(self.home):
+            self.baseline(name)
+            path = self._baseline_path(name)
+            with translated("remove", path):
+                path.unlink()
+
+    # -- hosts --------------------------------------------------------------------------------------------------
+
+    def host_note(self, host_key: str) -> dict[str, object] | None:
+        """What was noted about a host; None where nothing was, or it cannot be read (it is only a cache)."""
+        try:
+            value = json.loads(self._host_path(host_key).read_bytes())
+        except (OSError, ValueError):
+            return None
+        matches = isinstance(value, dict) and value.get("host") == host_key and isinstance(value.get("note"), dict)
+        return value["note"] if matches else None
+
+    def note_host(self, host_key: str, note: dict[str, object]) -> None:
+        """Remember `note` (JSON values) about a host, in place of the earlier one."""
+        write(self._host_path(host_key), json.dumps({"host": host_key, "note": note}).encode())
+
+    # -- the layout ---------------------------------------------------------------------------------------------
+
+    def _record_path(self, run_id: str) -> Path:
+        return self.run_dir(run_id).path / "run.json"
+
+    def _baseline_path(self, name: str) -> Path:
+        if not is_name(name):
+            raise UsageError(f"expected a baseline's name ({NAME_RULE}), found: {name!r}")
+        return self.home / "baselines" / f"{name}.json"
+
+    def _baseline_files(self) -> tuple[Path, ...]:
+        files = sorted((self.home / "baselines").glob("*.json"))
+        return tuple(path for path in files if is_name(path.stem))
+
+    def _host_path(self, host_key: str) -> Path:
+        return self.home / "hosts" / f"{hashlib.sha256(host_key.encode()).hexdigest()[:32]}.json"
+
+    def _run_ids(self) -> tuple[str, ...]:
+        folder = self.home / "runs"
+        if not folder.is_dir():
+            return ()
+        with translated("list", folder):
+            return tuple(sorted(path.name for path in folder.iterdir() if RUN_ID_PATTERN.fullmatch(path.name)))
+
+    def _read(self, run_id: str) -> RunRecord:
+        path = self._record_path(run_id)
+        record = read_record(RunRecord, read_text(path), where=str(path), error=StoreError)
+        if record.run_id != run_id:
+            raise StoreError(f"{path}: expected the run `{run_id}`, found: {record.run_id}")
+        return record
+
+    def _summary(self, run_id: str) -> RunSummary:
+        path = self._record_path(run_id)
+        try:
+            record = from_json(RunRecord, read_text(path))  # the plain reader: a listing starts without pydantic
+        except StoreError as error:
+            return RunSummary(run_id=run_id, phase="unreadable", problem=error.message)
+        except SchemaError as error:
+            return RunSummary(run_id=run_id, phase="unreadable", problem=f"{path}: {error}")
+        if record.schema_version > SCHEMA_VERSION:
+            problem = f"{path}: written by a newer eagle3-remote, schema version: {record.schema_version}"
+            return RunSummary(run_id=run_id, phase="unreadable", problem=problem)
+        return RunSummary(
+            run_id=run_id,
+            phase=record.phase,
+            job_kind=record.job_kind,
+            host=record.host.name,
+            created_unix_s=record.created_unix_s,
+            finished_unix_s=record.finished_unix_s,
+            has_result=self.run_dir(run_id).manifest.is_file(),
+            tags=record.tags,
+        )
+
+    def _resolve(self, reference: str) -> str:
+        if reference == "last":
+            readable = [run for run in self.list() if run.problem is None]
+            if not readable:
+                raise NotFoundError("no run on this laptop yet", hint="start one with `eagle3-remote run standalone`")
+            return readable[0].run_id
+        if self.run_dir(reference).path.is_dir():
+            return reference
+        begun = [run_id for run_id in self._run_ids() if run_id.startswith(reference)]
+        if len(begun) > 1:
+            raise NotFoundError(f"more than one run begins with `{reference}`: {', '.join(begun[:6])}")
+        if not begun:
+            raise self._no_run(reference)
+        return begun[0]
+
+    def _no_run(self, reference: str) -> NotFoundError:
+        return NotFoundError(
+            f"no such run on this laptop: {reference}", hint=_closest(reference, self._run_ids(), "run")
+        )
+
+
+def _closest(name: str, known: Sequence[str], what: str) -> str:
+    close = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
+    if close:
+        return f"did you mean: {', '.join(close)}"
+    return f"`eagle3-remote {what}{'s' if what == 'run' else ''} list` shows what there is"
