@@ -68,6 +68,16 @@ class RunDir:
         return self.path / "heartbeat"
 
     @property
+    def claim(self) -> Path:
+        """Locked (flock) while somebody claims, launches or settles the run; the kernel frees it with its holder."""
+        return self.path / "claim"
+
+    @property
+    def reserve(self) -> Path:
+        """A few blocks set aside, given back so that the final state fits on a full disk."""
+        return self.path / "reserve"
+
+    @property
     def failure(self) -> Path:
         """Failure, written by a worker that gives up for a reason it can name."""
         return self.path / "failure.json"

@@ -1,0 +1,74 @@
+"""The claim of a run id on a host.
+
+`mkdir` of the run directory, then a lock (flock) on its `claim` file, held until `state.json` exists - first
+by the launcher, then, inherited, by the supervisor. Whoever gets the lock finds one of three things: no spec (a
+launcher died before it wrote one: go on as if new), a spec but no state (it died before the supervisor was up, and no
+worker ever ran: start the supervisor), or a state (started: adopt, never start twice). The kernel frees the lock of
+whoever dies, so no crash leaves a claim stuck.
+"""
+
+import fcntl
+import os
+import time
+from pathlib import Path
+
+from remote_payload.refusal import Refusal
+from remote_payload.rundir import Root, RunDir
+
+CLAIM_TIMEOUT_S = 30.0
+
+
+def absolute_root(text: str) -> Path:
+    """The root with `~` expanded. Raises Refusal when it is not an absolute path."""
+    root = Root.at(text).path if "\0" not in text else Path()
+    if not root.is_absolute():
+        raise Refusal("bad_request", f"`root` must be an absolute path or start with `~/`, found: {text!r}")
+    return root
+
+
+def make_folders(root: Path) -> None:
+    """Create `root`, `payloads` and `runs`, for this user alone. Raises OSError."""
+    os.umask(0o077)
+    os.makedirs(root / "runs", exist_ok=True)  # noqa: PTH103 - pathlib's gives parents the default mode
+    os.makedirs(root / "payloads", exist_ok=True)  # noqa: PTH103
+
+
+def lock_claim(run: RunDir) -> int:
+    """The locked descriptor of the run's claim file, in a directory that is still in place. Raises OSError, Refusal."""
+    until_s = time.monotonic() + CLAIM_TIMEOUT_S
+    while True:
+        run.path.mkdir(exist_ok=True)
+        try:
+            claim = os.open(run.claim, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except FileNotFoundError:
+            continue  # a failed launch has just removed the directory again
+        while not _try_lock(claim):
+            if time.monotonic() > until_s:
+                os.close(claim)
+                raise Refusal(
+                    "supervisor_did_not_start",
+                    f"another launch holds this run's claim for more than {CLAIM_TIMEOUT_S:.0f} s: {run.claim}",
+                    "repeat the launch; it is safe",
+                )
+            time.sleep(0.01)
+        if os.fstat(claim).st_nlink > 0:
+            return claim
+        os.close(claim)  # it was removed while we waited
+
+
+def _try_lock(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def remove_unstarted(run: RunDir) -> None:
+    """Take away a run directory in which nothing ran; the claim goes last, so that a waiting launch starts afresh."""
+    for path in (run.spec, run.reserve, run.heartbeat, run.stdout, run.stderr, run.events):
+        path.unlink(missing_ok=True)
+    if run.result.is_dir():
+        run.result.rmdir()
+    run.claim.unlink(missing_ok=True)
+    run.path.rmdir()

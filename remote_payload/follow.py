@@ -1,0 +1,199 @@
+"""`follow`: state, events and logs of a run as frames, from the laptop's cursors on, until the run is over.
+
+The state file alone says that a run is over; after that every stream is read to its end before the last state goes out.
+"""
+
+import base64
+import os
+import select
+import time
+from pathlib import Path
+
+from remote_payload.claim import absolute_root
+from remote_payload.frames import Send
+from remote_payload.heartbeat import beat_age_s
+from remote_payload.refusal import Refusal
+from remote_payload.rundir import RunDir
+from remote_payload.runstate import current_state, read_state, run_at
+from remote_payload.schema import (
+    ChunkFrame,
+    Cursor,
+    EndFrame,
+    FileFrame,
+    FollowRequest,
+    Manifest,
+    ManifestFrame,
+    PulseFrame,
+    RunState,
+    SchemaError,
+    StateFrame,
+    from_json,
+)
+
+CHUNK_BYTES = 64 * 1024
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.01, 0.25
+LIVENESS_S = 1.0
+"""How often the supervisor itself is looked at, besides its state file."""
+CLAIM_WAIT_S = 10.0
+"""How long a run that is claimed but not started may take to get its first state."""
+
+
+def follow(request: FollowRequest, send: Send) -> None:
+    """Send frames until the run is over, or (`wait=False`) until what is there is sent. Raises Refusal, SchemaError."""
+    run = run_at(absolute_root(request.root), request.run_id)
+    state = _first_state(run)
+    send(StateFrame(state=state))
+    streams = _streams(run, request.cursor)
+    if request.wait and not state.is_terminal:
+        state = _Follower(run, send, streams, request.pulse_s).until_over(state)
+    for stream in streams:  # after the final state nothing is appended any more
+        while stream.send_next(send):
+            pass
+    if request.wait or state.is_terminal:
+        send(StateFrame(state=state))
+    if request.collect and state.is_terminal:
+        _send_result(run, request.inline_limit_bytes, send)
+    send(EndFrame())
+
+
+def _first_state(run: RunDir) -> RunState:
+    until_s = time.monotonic() + CLAIM_WAIT_S
+    while (state := current_state(run)) is None:
+        if time.monotonic() > until_s:
+            message = f"this run was claimed but never started: {run.path.name}"
+            raise Refusal("no_such_run", message, "launch it again with the same spec; it is safe")
+        time.sleep(0.02)
+    return state
+
+
+class _Stream:
+    """One growing file and how far it was sent."""
+
+    def __init__(self, name: str, path: Path, offset: int) -> None:
+        self._name = name
+        self._path = path
+        self._offset = offset
+
+    def send_next(self, send: Send) -> bool:
+        """Send one chunk if there is one."""
+        try:
+            with self._path.open("rb") as file:
+                file.seek(self._offset)
+                data = file.read(CHUNK_BYTES)
+        except FileNotFoundError:
+            return False
+        if data:
+            text = base64.b64encode(data).decode("ascii")
+            send(ChunkFrame(stream=self._name, offset=self._offset, data_base64=text))  # type: ignore[arg-type]
+            self._offset += len(data)
+        return bool(data)
+
+
+def _streams(run: RunDir, cursor: Cursor) -> tuple[_Stream, ...]:
+    return (
+        _Stream("events", run.events, cursor.events),
+        _Stream("stdout", run.stdout, cursor.stdout),
+        _Stream("stderr", run.stderr, cursor.stderr),
+    )
+
+
+class _Follower:
+    """The waiting part: looks often at first, less often while nothing happens."""
+
+    def __init__(self, run: RunDir, send: Send, streams: tuple[_Stream, ...], pulse_s: float) -> None:
+        self._run = run
+        self._send = send
+        self._streams = streams
+        self._pulse_s = pulse_s
+        self._stamp: tuple[int, int, int] | None = None
+
+    def until_over(self, state: RunState) -> RunState:
+        """Stream until the state is terminal; returns that state, unsent."""
+        pause_s, quiet_since_s, looked_s = FIRST_PAUSE_S, time.monotonic(), time.monotonic()
+        with _Exit(state) as supervisor_exit:
+            while True:
+                is_gone = supervisor_exit.wait(pause_s)
+                now_s = time.monotonic()
+                look = is_gone or now_s - looked_s >= LIVENESS_S
+                looked_s = now_s if look else looked_s
+                fresh = self._changed_state(look)
+                if fresh is not None and fresh.is_terminal:
+                    return fresh
+                is_news = fresh is not None and fresh.sequence != state.sequence
+                if fresh is not None and is_news:
+                    state = fresh
+                    self._send(StateFrame(state=state))
+                sent = [stream.send_next(self._send) for stream in self._streams]  # all: none may starve another
+                if is_news or any(sent):
+                    pause_s, quiet_since_s = FIRST_PAUSE_S, now_s
+                    continue
+                pause_s = min(LONGEST_PAUSE_S, pause_s * 1.2)
+                if now_s - quiet_since_s >= self._pulse_s:
+                    self._send(PulseFrame(heartbeat_age_s=beat_age_s(self._run.heartbeat)))
+                    quiet_since_s = now_s
+
+    def _changed_state(self, look: bool) -> RunState | None:
+        """The state when its file was replaced, or (`look`) after looking whether the supervisor lives."""
+        if look:
+            return current_state(self._run)
+        found = self._run.state.stat()
+        stamp = (found.st_ino, found.st_mtime_ns, found.st_size)
+        if stamp == self._stamp:
+            return None
+        self._stamp = stamp
+        return read_state(self._run)
+
+
+class _Exit:
+    """Waits for the supervisor's end, which wakes the follower at once where the kernel has pidfds (5.3)."""
+
+    def __init__(self, state: RunState) -> None:
+        self._descriptor: int | None = None
+        if state.supervisor_pid is not None and hasattr(os, "pidfd_open"):
+            try:
+                self._descriptor = os.pidfd_open(state.supervisor_pid)  # if not ours any more: one wake-up too many
+            except OSError:
+                return
+            self._poll = select.poll()
+            self._poll.register(self._descriptor, select.POLLIN)
+
+    def __enter__(self) -> "_Exit":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+
+    def wait(self, seconds: float) -> bool:
+        """Sleep; True when the supervisor ended meanwhile."""
+        if self._descriptor is None:
+            time.sleep(seconds)
+            return False
+        ended = bool(self._poll.poll(seconds * 1000))
+        if ended:
+            os.close(self._descriptor)
+            self._descriptor = None
+        return ended
+
+
+def _send_result(run: RunDir, limit_bytes: int, send: Send) -> None:
+    """The manifest, then the smallest files first while they fit; the laptop fetches the rest another way."""
+    manifest = _read_manifest(run)
+    send(ManifestFrame(manifest=manifest))
+    left = limit_bytes
+    for file in sorted(manifest.files if manifest else (), key=lambda file: file.size_bytes):
+        if file.size_bytes > left:
+            return
+        try:
+            data = (run.result / file.name).read_bytes()
+        except OSError:  # removed since: the laptop sees that it is missing
+            continue
+        left -= len(data)
+        send(FileFrame(name=file.name, data_base64=base64.b64encode(data).decode("ascii")))
+
+
+def _read_manifest(run: RunDir) -> Manifest | None:
+    try:
+        return from_json(Manifest, run.manifest.read_text(encoding="utf-8"))
+    except (FileNotFoundError, UnicodeDecodeError, SchemaError):
+        return None

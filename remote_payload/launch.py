@@ -1,0 +1,117 @@
+"""`launch`: claim the run, start its supervisor, answer; then follow in the same channel."""
+
+import os
+from pathlib import Path
+
+from remote_payload import supervisor
+from remote_payload.claim import absolute_root, lock_claim, make_folders, remove_unstarted
+from remote_payload.detach import DetachError, Report, start_detached
+from remote_payload.frames import FrameWriter
+from remote_payload.refusal import Refusal, disk_refusal
+from remote_payload.rundir import RunDir, write_atomically
+from remote_payload.runstate import current_state
+from remote_payload.schema import FollowRequest, LaunchedFrame, LaunchRequest, SchemaError, job_from_json, to_json
+
+HANDSHAKE_TIMEOUT_S = 20.0
+
+
+def launch(request: LaunchRequest, writer: FrameWriter) -> None:
+    """Answer with a LaunchedFrame, then follow if asked. Raises Refusal, SchemaError."""
+    root = absolute_root(request.root)
+    archive = _check(request)
+    run = RunDir(root / "runs" / request.spec.run_id)
+    try:
+        make_folders(root)
+        claim = lock_claim(run)
+    except OSError as error:
+        raise disk_refusal(error, f"create the run directory {run.path}") from None
+    writer.send_json(_claimed(request, run, archive, claim))
+    if request.follow:
+        from remote_payload.follow import follow  # noqa: PLC0415 - after the answer: start-up time
+
+        follow(
+            FollowRequest(
+                nonce=request.nonce,
+                root=str(root),
+                run_id=request.spec.run_id,
+                inline_limit_bytes=request.inline_limit_bytes,
+            ),
+            writer.send,
+        )
+
+
+def _check(request: LaunchRequest) -> Path:
+    """Everything that can be wrong before anything is written; returns the payload's own file."""
+    spec = request.spec
+    try:
+        job = job_from_json(spec.job_json)
+    except ValueError as error:
+        raise SchemaError(f"$.spec.job_json{str(error).removeprefix('$')}") from None
+    if job.kind != spec.job_kind:
+        raise SchemaError(f"$.spec.job_kind: expected {job.kind!r} as in `job_json`, found: {spec.job_kind!r}")
+    if set(request.secrets) != set(spec.secret_names):
+        raise SchemaError(
+            f"$.secrets: expected exactly {sorted(spec.secret_names)}, the names in the spec, "
+            f"found: {sorted(request.secrets)}"
+        )
+    for name, value in (*spec.environment.items(), *request.secrets.items()):
+        if not name or "=" in name or "\0" in name + value:
+            raise SchemaError(f"$.spec.environment: a name or value that no environment can hold, at: {name!r}")
+    archive = Path(__file__).parents[1]
+    if archive.stem != spec.payload_sha256:
+        raise SchemaError(f"$.spec.payload_sha256: this payload is {archive.name}, found: {spec.payload_sha256!r}")
+    return archive
+
+
+def _claimed(request: LaunchRequest, run: RunDir, archive: Path, claim: int) -> str:
+    """Adopt, refuse or start, under the claim's lock; returns the LaunchedFrame as JSON."""
+    try:
+        spec_bytes = to_json(request.spec).encode("ascii")
+        if not run.spec.exists():
+            _write_spec(run, spec_bytes)
+        elif run.spec.read_bytes() != spec_bytes:
+            raise Refusal(
+                "claimed_by_other_spec",
+                f"another run with another spec owns this run id: {request.spec.run_id}",
+                "choose another run id, or attach to that run",
+            )
+        state = current_state(run)
+        if state is not None:
+            return to_json(LaunchedFrame(state=state, adopted=True))
+        return _start(request, run, archive, claim)
+    finally:
+        os.close(claim)
+
+
+def _write_spec(run: RunDir, spec_bytes: bytes) -> None:
+    try:
+        run.result.mkdir(exist_ok=True)
+        write_atomically(run.spec, spec_bytes)
+    except OSError as error:
+        remove_unstarted(run)
+        raise disk_refusal(error, f"write {run.spec}") from None
+
+
+def _start(request: LaunchRequest, run: RunDir, archive: Path, claim: int) -> str:
+    def body(report: Report) -> None:
+        supervisor.supervise(run, request.spec, request.secrets, archive, report, claim)
+
+    try:
+        answer = start_detached(body, keep=(claim,), timeout_s=HANDSHAKE_TIMEOUT_S)
+    except DetachError as error:
+        if run.state.exists():  # up, but its report got lost: the next launch adopts it
+            raise Refusal("supervisor_did_not_start", f"the supervisor is up but silent: {error}") from None
+        if "died" in str(error):
+            remove_unstarted(run)
+        raise Refusal(
+            "supervisor_did_not_start", f"the supervisor did not start: {error}", "repeat the launch; it is safe"
+        ) from None
+    if answer.startswith("refused "):
+        remove_unstarted(run)
+        raise disk_refusal(OSError(*_errno_of(answer)), f"start a run in {run.path}")
+    return answer
+
+
+def _errno_of(answer: str) -> tuple[int, str]:
+    number = int(answer.split()[1])
+    return number, os.strerror(number)

@@ -1,0 +1,36 @@
+"""`result/manifest.json`: what came out, with size and sha256 of every file."""
+
+import hashlib
+import os
+from pathlib import Path
+
+from remote_payload.rundir import RunDir, write_atomically
+from remote_payload.schema import Manifest, ManifestFile, to_json
+
+
+def write_manifest(run: RunDir) -> Manifest:
+    """Describe every regular file below `result/` (links are left out) and write that down. Raises OSError."""
+    manifest = Manifest(run_id=run.path.name, files=tuple(_files(run)))
+    write_atomically(run.manifest, to_json(manifest).encode("ascii"))
+    return manifest
+
+
+def _files(run: RunDir) -> list[ManifestFile]:
+    files = []
+    for folder, _, names in os.walk(run.result):
+        for name in names:
+            path = Path(folder) / name
+            if path == run.manifest or path.is_symlink() or not path.is_file():
+                continue
+            size, digest = _digest(path)
+            files.append(ManifestFile(name=path.relative_to(run.result).as_posix(), size_bytes=size, sha256=digest))
+    return sorted(files, key=lambda file: file.name)
+
+
+def _digest(path: Path) -> tuple[int, str]:
+    digest, size = hashlib.sha256(), 0
+    with path.open("rb") as file:
+        while chunk := file.read(1 << 20):
+            digest.update(chunk)
+            size += len(chunk)
+    return size, digest.hexdigest()

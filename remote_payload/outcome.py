@@ -1,0 +1,95 @@
+"""How a run ended: from the worker's wait status, why it was stopped and what it left, to a terminal phase. Pure."""
+
+import os
+import signal
+from dataclasses import dataclass
+from typing import Literal
+
+from remote_payload.schema import Failure
+from remote_payload.schema.run import RunPhase
+
+StopReason = Literal["cancelled", "timed_out"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ending:
+    """What the supervisor saw."""
+
+    wait_status: int | None
+    """As wait4 gave it; None: the worker could not be ended."""
+    stopped: StopReason | None = None
+    """Why the supervisor stopped it; None: it ended by itself."""
+    deadline_s: float | None = None
+    failure: Failure | None = None
+    """The worker's own word (failure.json)."""
+    stderr_tail: tuple[str, ...] = ()
+    result_files: int = 0
+    group_oom_kills: int | None = None
+    """OOM kills in the control group while the worker ran; None: cannot tell."""
+    host_oom_kills: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """The fields of the terminal state."""
+
+    phase: RunPhase
+    exit_code: int | None = None
+    signal: str | None = None
+    failure: Failure | None = None
+    note: str | None = None
+
+
+def judge(ending: Ending) -> Outcome:
+    """Decide the outcome; a stop that the supervisor began goes before what the worker made of it."""
+    code, name = _exit_of(ending.wait_status)
+    if ending.stopped is not None:
+        note = None if ending.stopped == "cancelled" else f"the deadline of {ending.deadline_s:g} s passed"
+        return Outcome(phase=ending.stopped, exit_code=code, signal=name, failure=ending.failure, note=note)
+    if name is not None:
+        return _killed(ending, name)
+    if code == 0 and ending.result_files:
+        return Outcome(phase="succeeded", exit_code=0)
+    if code == 0:
+        failure = Failure(kind="bug", message="the worker ended well but left no result")
+        return Outcome(phase="failed", exit_code=0, failure=failure)
+    failure = ending.failure or Failure(
+        kind="bug",
+        message=f"the worker ended with exit code {code} and gave no reason",
+        hint="see stderr.log",
+        details=ending.stderr_tail,
+    )
+    return Outcome(phase="failed", exit_code=code, failure=failure, note=_oom_note(ending))
+
+
+def _killed(ending: Ending, name: str) -> Outcome:
+    if name == "SIGKILL" and ending.group_oom_kills:
+        failure = Failure(
+            kind="machine",
+            message="the kernel killed the worker because the memory of its control group or host was used up",
+            hint="use a host with more memory, or a smaller job",
+            details=ending.stderr_tail,
+        )
+        return Outcome(phase="out_of_memory", signal=name, failure=failure)
+    failure = ending.failure or Failure(
+        kind="job", message=f"the worker was killed by {name}", details=ending.stderr_tail
+    )
+    return Outcome(phase="killed", signal=name, failure=failure, note=_oom_note(ending))
+
+
+def _oom_note(ending: Ending) -> str | None:
+    if ending.group_oom_kills:
+        return f"meanwhile the kernel killed processes of the run's control group for memory: {ending.group_oom_kills}"
+    if ending.host_oom_kills:
+        return f"meanwhile the kernel killed processes on this host for memory: {ending.host_oom_kills}"
+    return None
+
+
+def _exit_of(status: int | None) -> tuple[int | None, str | None]:
+    if status is None:
+        return None, None
+    if os.WIFSIGNALED(status):
+        number = os.WTERMSIG(status)
+        known = number in set(signal.Signals)
+        return None, signal.Signals(number).name if known else f"signal {number}"
+    return os.WEXITSTATUS(status), None

@@ -1,0 +1,34 @@
+"""A verb's refusal: what it answers instead of doing what was asked."""
+
+import errno
+from typing import Literal
+
+from remote_payload.schema import ErrorFrame
+
+RefusalCode = Literal[
+    "bad_request", "claimed_by_other_spec", "no_such_run", "root_not_writable", "disk_full", "supervisor_did_not_start"
+]
+
+
+class Refusal(Exception):  # noqa: N818 - an answer, not a bug
+    """Carries the error frame to the one place that sends it (`__main__`)."""
+
+    def __init__(self, code: RefusalCode, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.frame = ErrorFrame(code=code, message=message, hint=hint)
+
+
+def disk_refusal(error: OSError, what: str) -> Refusal:
+    """Turn a failed write into a refusal; `what` says what was being written, e.g. `create the run directory`."""
+    if is_disk_full(error):
+        return Refusal("disk_full", f"cannot {what}, the disk or quota is full: {error}", "free some space on the host")
+    return Refusal(
+        "root_not_writable",
+        f"cannot {what}: {error}",
+        "set `root` for this host in eagle3.toml to a folder that this user can write",
+    )
+
+
+def is_disk_full(error: BaseException) -> bool:
+    """Whether an error says that no space is left, on the disk or in the user's quota."""
+    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)

@@ -1,0 +1,206 @@
+"""The supervisor: starts the worker, watches it, ends its whole tree, and ALWAYS leaves a final state.
+
+It is a child subreaper (prctl(2)): processes of the tree that lose their parent - daemons, children in sessions of
+their own, with a cleared environment - become its children, so "no children left" means that the tree is gone.
+Not covered: processes started through another service (systemd, a container daemon), which were never in the tree;
+and the logs, which grow as the worker likes.
+"""
+
+import contextlib
+import json
+import os
+import resource
+import signal
+import time
+import traceback
+from pathlib import Path
+from typing import Any
+
+from remote_payload import manifest, oom, outcome, processes, runstate
+from remote_payload.detach import Report
+from remote_payload.heartbeat import Heartbeat
+from remote_payload.refusal import is_disk_full
+from remote_payload.rundir import RunDir
+from remote_payload.schema import (
+    Failure,
+    LaunchedFrame,
+    ResourceUse,
+    RunSpec,
+    RunState,
+    SchemaError,
+    from_json,
+    to_json,
+)
+from remote_payload.spawn import spawn_worker
+from remote_payload.subreaper import become_subreaper
+from remote_payload.watch import KILL_PATIENCE_S, WATCHED, Watch, Watched
+
+RESERVE_BYTES = 64 * 1024
+DEFAULT_GRACE_S = 5.0
+
+
+def supervise(run: RunDir, spec: RunSpec, secrets: dict[str, str], archive: Path, report: Report, claim: int) -> None:
+    """The detached process's whole life; `report` gets one line: a LaunchedFrame, or `refused ERRNO`."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_BLOCK, WATCHED)
+    try:
+        supervisor = Supervisor(run, spec)
+    except OSError as error:
+        report(f"refused {error.errno or 0}")
+        return
+    report(to_json(LaunchedFrame(state=supervisor.state)))
+    os.close(claim)
+    try:
+        supervisor.see_through(secrets, archive)
+    except Exception:  # noqa: BLE001 - the last resort: a run without a final state helps nobody
+        supervisor.give_up(traceback.format_exc())
+
+
+class Supervisor:
+    """One run's supervisor. Raises OSError at construction when the disk does not even take the first state."""
+
+    def __init__(self, run: RunDir, spec: RunSpec) -> None:
+        self._run = run
+        self._spec = spec
+        self._heartbeat = Heartbeat(run.heartbeat)
+        self._heartbeat.beat_when_due()
+        _set_aside(run.reserve)
+        is_subreaper = become_subreaper()
+        me = processes.read_stat(os.getpid())
+        first = RunState(
+            run_id=spec.run_id,
+            sequence=0,
+            phase="starting",
+            supervisor_pid=os.getpid(),
+            supervisor_start_ticks=me.start_ticks if me else None,
+            boot_id=processes.boot_id(),
+            note=None if is_subreaper else "no subreaper on this host: daemons of the job may escape `cancel`",
+        )
+        self.state = runstate.advance(run, first)
+
+    def see_through(self, secrets: dict[str, str], archive: Path) -> None:
+        """From the worker's start to the final state."""
+        group_kills, host_kills = oom.group_oom_kills(), oom.host_oom_kills()
+        started_s = time.monotonic()
+        try:
+            worker = spawn_worker(self._run, self._spec, secrets, archive)
+        except OSError as error:
+            self._finish(phase="failed", failure=_no_python(self._spec.python, error))
+            return
+        self._advance(phase="running", worker_pid=worker, started_unix_s=time.time())
+        watch = Watch(worker, deadline_s=self._spec.deadline_s, grace_s=self._grace_s)
+        watched = watch.until_empty(self._heartbeat.beat_when_due)
+        wall_s = time.monotonic() - started_s
+        self._run.reserve.unlink(missing_ok=True)
+        ending = self._ending(
+            watched, _risen(group_kills, oom.group_oom_kills()), _risen(host_kills, oom.host_oom_kills())
+        )
+        verdict = outcome.judge(ending)
+        self._finish(
+            phase=verdict.phase,
+            exit_code=verdict.exit_code,
+            signal=verdict.signal,
+            failure=verdict.failure,
+            note=verdict.note or self.state.note,
+            survivors=watched.survivors,
+            resource_use=_resource_use(wall_s),
+        )
+
+    def give_up(self, trace: str) -> None:
+        """Something here is broken: end the tree and say so."""
+        until_s = time.monotonic() + KILL_PATIENCE_S
+        while (left := processes.descendants(os.getpid())) and time.monotonic() < until_s:
+            processes.signal_all(left, signal.SIGKILL)
+            time.sleep(0.01)
+        lines = tuple(trace.splitlines()[-40:])
+        failure = Failure(kind="supervisor", message=f"the supervisor failed: {lines[-1]}", details=lines)
+        self._finish(phase="failed", failure=failure, survivors=left)
+
+    def _advance(self, **changes: Any) -> None:
+        """The next state; on a full disk only in memory, the final one has its reserve."""
+        with contextlib.suppress(OSError):
+            self.state = runstate.advance(self._run, self.state, **changes)
+
+    def _finish(self, **changes: Any) -> None:
+        self._run.reserve.unlink(missing_ok=True)
+        changes["finished_unix_s"] = time.time()
+        try:
+            runstate.advance(self._run, self.state, **changes)
+        except OSError:
+            runstate.overwrite(self._run, self.state, **changes)
+
+    def _ending(self, watched: Watched, group_kills: int | None, host_kills: int | None) -> outcome.Ending:
+        failure = _read_failure(self._run)
+        files = 0
+        try:
+            files = len(manifest.write_manifest(self._run).files)
+        except OSError as error:
+            failure = Failure(
+                kind="disk_full" if is_disk_full(error) else "machine",
+                message=f"the result's manifest cannot be written: {error}",
+            )
+        return outcome.Ending(
+            wait_status=watched.wait_status,
+            stopped=watched.stopped,
+            deadline_s=self._spec.deadline_s,
+            failure=failure,
+            stderr_tail=_tail(self._run.stderr),
+            result_files=files,
+            group_oom_kills=group_kills,
+            host_oom_kills=host_kills,
+        )
+
+    def _grace_s(self, asked: bool) -> float | None:
+        """How long a cancelled tree gets; None: nobody cancelled. The request is JSON: `{"grace_s": 5.0}`."""
+        try:
+            return min(600.0, max(0.0, float(json.loads(self._run.cancel.read_text())["grace_s"])))
+        except FileNotFoundError:
+            return DEFAULT_GRACE_S if asked else None
+        except (OSError, ValueError, KeyError, TypeError):
+            return DEFAULT_GRACE_S
+
+
+def _no_python(python: str, error: OSError) -> Failure:
+    return Failure(
+        kind="machine",
+        message=f"the worker's Python cannot be started, {error.strerror}: {python}",
+        hint="name another interpreter as `python` for this host in eagle3.toml",
+    )
+
+
+def _set_aside(path: Path) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        os.posix_fallocate(descriptor, 0, RESERVE_BYTES)
+    finally:
+        os.close(descriptor)
+
+
+def _risen(before: int | None, after: int | None) -> int | None:
+    return None if before is None or after is None else max(0, after - before)
+
+
+def _read_failure(run: RunDir) -> Failure | None:
+    try:
+        return from_json(Failure, run.failure.read_text(encoding="utf-8", errors="replace"))
+    except (OSError, SchemaError):
+        return None
+
+
+def _tail(path: Path, lines: int = 20, limit_bytes: int = 8192) -> tuple[str, ...]:
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - limit_bytes))
+            return tuple(file.read().decode("utf-8", "replace").splitlines()[-lines:])
+    except OSError:
+        return ()
+
+
+def _resource_use(wall_s: float) -> ResourceUse:
+    use = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return ResourceUse(
+        user_cpu_s=use.ru_utime,
+        system_cpu_s=use.ru_stime,
+        max_rss_bytes=use.ru_maxrss * 1024,  # Linux counts in KiB
+        wall_s=wall_s,
+    )

@@ -1,0 +1,78 @@
+"""The worker: reads the spec, runs the job of its kind, and names the reason when it gives up.
+
+Exit codes: 0 done, 1 gave up for a reason it can name (failure.json), 70 a bug (failure.json and a traceback).
+"""
+
+import os
+import sys
+import traceback
+from pathlib import Path
+from types import TracebackType
+
+from remote_payload.failure import JobFailure
+from remote_payload.refusal import is_disk_full
+from remote_payload.rundir import RunDir, write_atomically
+from remote_payload.runstate import read_spec
+from remote_payload.schema import Event, Failure, SelftestJob, job_from_json, to_json
+
+BUG_EXIT_CODE = 70
+
+
+class EventLog:
+    """events.jsonl, one `write` a line, so that a reader never sees half of one of ours between others."""
+
+    def __init__(self, path: Path) -> None:
+        self._descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+    def report(self, event: Event) -> None:
+        """Append one event. Raises OSError."""
+        os.write(self._descriptor, to_json(event).encode("ascii") + b"\n")
+
+
+def work(run_directory: str) -> int:
+    """Run the job of a run directory; returns the exit code."""
+    run = RunDir(Path(run_directory))
+    sys.excepthook = lambda kind, error, trace: _end_by(run, kind, error, trace)
+    job = job_from_json(read_spec(run).job_json)
+    log = EventLog(run.events)
+    if isinstance(job, SelftestJob):
+        from remote_payload import selftest  # noqa: PLC0415 - each job loads only what it needs
+
+        selftest.run(job, run.result, log.report)
+    else:
+        from remote_payload.standalone import job as standalone  # noqa: PLC0415 - torch
+
+        standalone.run(job, run.result, log.report)
+    return 0
+
+
+def failure_of(error: BaseException) -> tuple[Failure, int]:
+    """Name an error: the failure to write down and the exit code."""
+    if isinstance(error, JobFailure):
+        return error.failure, 1
+    if isinstance(error, ImportError) and (error.name or "").partition(".")[0] in ("torch", "safetensors"):
+        message = f"the worker's Python lacks what this job needs: {error}: {sys.executable}"
+        hint = "install torch and safetensors there, or name another interpreter as `python` for this host"
+        return Failure(kind="machine", message=message, hint=hint), 1
+    if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":  # the latter is torch's
+        message = f"out of memory: {str(error) or type(error).__name__}"
+        return Failure(kind="machine", message=message, hint="free memory on the host, or use a smaller job"), 1
+    if is_disk_full(error):
+        message = f"the host's disk or quota is full: {error}"
+        return Failure(kind="disk_full", message=message, hint="free some space on the host, then run again"), 1
+    lines = tuple(traceback.format_exception(error)[-20:])
+    message = f"{type(error).__name__}: {error}"
+    return Failure(kind="bug", message=message, hint="please report this with stderr.log", details=lines), BUG_EXIT_CODE
+
+
+def _end_by(run: RunDir, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """The process's excepthook: traceback to stderr.log, reason to failure.json, then out at once."""
+    sys.__excepthook__(kind, error, trace)
+    failure, code = failure_of(error)
+    try:
+        write_atomically(run.failure, to_json(failure).encode("ascii"))
+    except OSError as full:  # the supervisor still has the exit code and stderr.log
+        sys.stderr.write(f"failure.json cannot be written: {full}\n")
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
