@@ -1,0 +1,82 @@
+"""`eagle3-remote`: the command group, and the one place where an error becomes words and an exit code."""
+
+import importlib
+import sys
+from typing import NoReturn
+
+import click
+
+from orchestrator import __version__
+from orchestrator.errors import Eagle3Error
+
+# Commands are imported when they are called: `--help` must not pay for SSH. name -> (module, short help).
+COMMANDS = {
+    "run": ("orchestrator.cli.run", "Run a job on a host, follow it, bring its result home."),
+    "attach": ("orchestrator.cli.attach", "Follow a run that goes on on a host, and bring its result home."),
+    "status": ("orchestrator.cli.status", "Show the state of runs on a host."),
+    "logs": ("orchestrator.cli.logs", "Show what a job printed."),
+    "cancel": ("orchestrator.cli.cancel", "End a run and everything it started."),
+    "hosts": ("orchestrator.cli.hosts", "List the configured hosts, or look at one."),
+    "runs": ("orchestrator.cli.runs", "List, show and remove the runs on this laptop."),
+    "baseline": ("orchestrator.cli.baseline", "Name a run or a number to compare with."),
+    "diff": ("orchestrator.cli.diff", "Compare a run with a baseline."),
+    "demo": ("orchestrator.cli.demo", "Tell the story on this machine: embedded SSH server, bundled drafter."),
+}
+
+
+class LazyGroup(click.Group):
+    """A group whose commands live in modules that are imported on call; `--help` needs the table only."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names, in the table's order."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the command; None for an unknown name."""
+        if cmd_name not in COMMANDS:
+            return None
+        command = getattr(importlib.import_module(COMMANDS[cmd_name][0]), cmd_name)
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The command list of `--help`, without importing anything."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, short) for name, (_, short) in COMMANDS.items()])
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="eagle3-remote")
+def cli() -> None:
+    """Find out why an EAGLE-3 drafter is slow, from your laptop.
+
+    Tests the drafter on the GPU server, outside SGLang, on captured training samples: which states it was trained on,
+    which ones serving feeds it, and the config line that mends the difference.
+    """
+
+
+def main() -> NoReturn:
+    """Run the command line and exit with a code by kind of error (see `orchestrator/errors.py`)."""
+    from orchestrator.cli import console
+
+    try:
+        code = cli.main(standalone_mode=False)
+        sys.exit(code if isinstance(code, int) else 0)
+    except click.exceptions.Abort:
+        console.note("stopped")
+        sys.exit(130)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except Eagle3Error as error:
+        console.show_error(error)
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        console.note("stopped before anything was launched")
+        sys.exit(130)
+    except BrokenPipeError:
+        console.close_broken_pipe()
+        sys.exit(141)
+    except Exception as error:  # noqa: BLE001 - the last resort: a bug of ours, said as such
+        console.show_bug(error)
+        sys.exit(70)

@@ -1,0 +1,113 @@
+"""Before a launch: which interpreter runs the job on the host, and is our payload there."""
+
+from collections.abc import Callable
+
+from orchestrator.config import HostConfig
+from orchestrator.errors import HostNotReadyError
+from orchestrator.remote.link import Link
+from orchestrator.remote.payload import Payload
+from orchestrator.remote.verbs import Installed, ask, new_nonce
+from orchestrator.updates import Note, Update
+from remote_payload.schema import HostFacts, ProbeFrame, ProbeRequest, PythonFacts
+
+LOOK_S = 30.0
+PROBE_S = 120.0  # importing torch from a cold network disk takes its time, and there may be several interpreters
+
+# Finds any interpreter that can run the payload's stdlib part; fixed text, candidates come as parameters.
+_FIND_PYTHON = """
+nonce=$1; shift
+for candidate in "$@" "$VIRTUAL_ENV/bin/python" "$CONDA_PREFIX/bin/python" "$HOME/.venv/bin/python" \
+    "$HOME/venv/bin/python" python3 /usr/local/bin/python3 /usr/bin/python3 python3.13 python3.12 python3.11 python3.10
+do
+  case $candidate in "~/"*) candidate="$HOME/${candidate#"~/"}";; esac
+  found=$(command -v "$candidate" 2>/dev/null) || continue
+  "$found" -I -S -c 'import sys; sys.exit(sys.version_info < (3, 10))' </dev/null >/dev/null 2>&1 || continue
+  printf '\\n%s %s\\n' "$nonce" "$found"
+  exit 0
+done
+"""
+
+_HAVE_PAYLOAD = """
+case $2 in "~") root=$HOME;; "~/"*) root="$HOME/${2#"~/"}";; *) root=$2;; esac
+if [ -f "$root/payloads/$3.pyz" ]; then printf '\\n%s yes\\n' "$1"; else printf '\\n%s no\\n' "$1"; fi
+"""
+
+
+def install(link: Link, host: HostConfig, payload: Payload, tell: Callable[[Update], None]) -> Installed:
+    """Make sure the payload is on the host; runs under the first interpreter that can (it needs no torch yet).
+
+    Raises HostNotReadyError when there is no Python >= 3.10, or the root cannot be written.
+    """
+    python = _bootstrap_python(link, host)
+    installed = Installed(python=python, root=host.root, sha256=payload.sha256)
+    ship(link, installed, payload, tell)
+    return installed
+
+
+def ship(link: Link, installed: Installed, payload: Payload, tell: Callable[[Update], None]) -> None:
+    """Send the payload unless it is there; says which."""
+    if _answer(link, _HAVE_PAYLOAD, installed.root, installed.sha256) == "yes":
+        tell(Note(name="payload", text=f"{payload.sha256[:12]} is already on the host, nothing shipped"))
+        return
+    link.put_bytes(payload.data, f"{installed.root}/payloads/{payload.sha256}.pyz")
+    tell(Note(name="payload", text=f"{payload.sha256[:12]} shipped, {len(payload.data)} bytes"))
+
+
+def probe(link: Link, installed: Installed, pythons: tuple[str, ...]) -> HostFacts:
+    """Look at the machine and its interpreters; see HostFacts."""
+    request = ProbeRequest(nonce=new_nonce(), root=installed.root, pythons=pythons)
+    return ask(link, installed, "probe", request, ProbeFrame, PROBE_S).facts
+
+
+def choose_python(facts: HostFacts, host: HostConfig, host_name: str) -> PythonFacts:
+    """The first interpreter with torch and safetensors.
+
+    Raises HostNotReadyError listing every interpreter that was looked at and what it lacks.
+    """
+    for python in facts.pythons:
+        if python.problem is None and python.torch and python.safetensors:
+            return python
+    looked = "; ".join(f"{python.path}: {_lack(python)}" for python in facts.pythons) or "none"
+    raise HostNotReadyError(
+        f"host `{host_name}`: expected a Python >= 3.10 with torch and safetensors, found: {looked}",
+        hint=(
+            "correct `python` in eagle3.toml"
+            if host.python
+            else f'name the interpreter of your training environment: `python = "/path/to/venv/bin/python"` under '
+            f"[hosts.{host_name}] in eagle3.toml"
+        ),
+    )
+
+
+def _lack(python: PythonFacts) -> str:
+    if python.problem:
+        return python.problem
+    lacking = [name for name, version in (("torch", python.torch), ("safetensors", python.safetensors)) if not version]
+    return f"Python {python.version} without {' and '.join(lacking)}"
+
+
+def _bootstrap_python(link: Link, host: HostConfig) -> str:
+    found = _answer(link, _FIND_PYTHON, *([host.python] if host.python else []))
+    if found is None:
+        raise HostNotReadyError(
+            "expected a Python >= 3.10 on the host, found: none on the probe list (virtual and conda environments, "
+            "~/.venv, ~/venv, python3 on PATH, /usr/local/bin, /usr/bin)",
+            hint='name one: `python = "/path/to/bin/python"` under [hosts.NAME] in eagle3.toml',
+        )
+    if host.python and "/" in host.python and not found.endswith(host.python.removeprefix("~")):
+        raise HostNotReadyError(
+            f"the configured interpreter `{host.python}` does not run on the host (or is older than 3.10)",
+            hint="`eagle3-remote hosts check` without `python` in eagle3.toml lists what there is",
+        )
+    return found
+
+
+def _answer(link: Link, script: str, *arguments: str) -> str | None:
+    """Run a fixed script and return what it printed behind the nonce; None when it printed nothing."""
+    nonce = new_nonce()
+    result = link.exec(["sh", "-c", script, "eagle3-remote", nonce, *arguments], deadline_s=LOOK_S)
+    mark = f"{nonce} ".encode()
+    for line in result.stdout.split(b"\n"):
+        if line.startswith(mark):
+            return line[len(mark) :].decode(errors="surrogateescape")
+    return None

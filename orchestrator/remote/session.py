@@ -1,0 +1,124 @@
+"""One host during one command: a link that is replaced when it breaks, and the payload that answers on it."""
+
+from collections.abc import Callable, Iterator
+from types import TracebackType
+from typing import Self, TypeVar
+
+from orchestrator.config import HostConfig
+from orchestrator.errors import HostNotReadyError
+from orchestrator.remote.link import Link
+from orchestrator.remote.payload import Payload
+from orchestrator.remote.preflight import choose_python, install, probe, ship
+from orchestrator.remote.ssh_config import SshTarget, resolve
+from orchestrator.remote.verbs import Installed, PayloadMissingError, PythonMissingError, Request, ask, call
+from orchestrator.updates import Note, Update
+from remote_payload.schema import Frame, HostFacts
+
+F = TypeVar("F", bound=Frame)
+
+
+class HostSession:
+    """Connects on first use. Not for more than one thread. A context manager; leaving it closes the link."""
+
+    def __init__(
+        self,
+        name: str,
+        host: HostConfig,
+        payload: Payload,
+        tell: Callable[[Update], None],
+        *,
+        accept_new: bool = False,
+        unknown_hint: str | None = None,
+    ) -> None:
+        """`name` is the host as the user named it; `accept_new` lets unknown (never changed) host keys in.
+
+        `unknown_hint` is what to try when the name leads nowhere.
+        """
+        self.name = name
+        self.host = host
+        self.target: SshTarget = resolve(host.ssh)
+        self._payload = payload
+        self._tell = tell
+        self._accept_new = accept_new
+        self._unknown_hint = unknown_hint
+        self._link: Link | None = None
+        self._installed: Installed | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.drop()
+
+    @property
+    def destination(self) -> str:
+        """What the name means now: `user@address:port`."""
+        return f"{self.target.user}@{self.target.hostname}:{self.target.port}"
+
+    @property
+    def payload_sha256(self) -> str:
+        """The payload this session ships."""
+        return self._payload.sha256
+
+    def link(self) -> Link:
+        """The link, opened when there is none. Raises HostError and its subclasses."""
+        if self._link is None:
+            self._link = Link.open(
+                self.target, accept_new=self._accept_new, connect_timeout_s=self.host.connect_timeout_s
+            )
+            self._tell(Note(name="connected", text=f"{self.name} ({self.destination})"))
+        return self._link
+
+    def drop(self) -> None:
+        """Close the link; the next use opens a new one."""
+        link, self._link = self._link, None
+        if link is not None:
+            link.close()
+
+    def installed(self) -> Installed:
+        """The payload on the host, under any interpreter that can run its stdlib part; ships when it must."""
+        if self._installed is None:
+            self._installed = install(self.link(), self.host, self._payload, self._tell)
+        return self._installed
+
+    def use(self, python: str) -> None:
+        """Take it on trust that `python` and the payload are there; a call that finds otherwise mends it."""
+        self._installed = Installed(python=python, root=self.host.root, sha256=self._payload.sha256)
+
+    def facts(self) -> HostFacts:
+        """Look at the machine and its interpreters (only the configured one where one is configured)."""
+        pythons = (self.host.python,) if self.host.python else ()
+        return probe(self.link(), self.installed(), pythons)
+
+    def choose_python(self) -> str:
+        """Find the interpreter that has torch and safetensors, and say so. Raises HostNotReadyError."""
+        chosen = choose_python(self.facts(), self.host, self.name)
+        how = "configured" if self.host.python else "found"
+        self._tell(Note(name="python", text=f"{chosen.path} ({how}: Python {chosen.version}, torch {chosen.torch})"))
+        self.use(chosen.path)
+        return chosen.path
+
+    def frames(self, verb: str, request: Request, silence_s: float) -> Iterator[Frame]:
+        """Call a verb; ships the payload first where the host has lost it."""
+        installed = self.installed()
+        try:
+            yield from call(self.link(), installed, verb, request, silence_s)
+        except PayloadMissingError:
+            ship(self.link(), installed, self._payload, self._tell)
+            yield from call(self.link(), installed, verb, request, silence_s)
+
+    def ask(self, verb: str, request: Request, kind: type[F], silence_s: float) -> F:
+        """Call a verb that answers with one frame."""
+        for last_try in (False, True):
+            try:
+                return ask(self.link(), self.installed(), verb, request, kind, silence_s)
+            except (PayloadMissingError, PythonMissingError):
+                if last_try:
+                    break
+                self._installed = None
+        raise HostNotReadyError(
+            f"host `{self.name}`: the payload vanishes from {self.host.root}/payloads as soon as it is shipped",
+            hint="is something cleaning that folder? set `root` in eagle3.toml to another one",
+        )

@@ -1,0 +1,128 @@
+"""Calls of the payload's verbs: one exec, a request as JSON on stdin, nonce-framed answers on stdout."""
+
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypeVar
+
+from orchestrator.errors import (
+    ClaimedError,
+    Eagle3Error,
+    HostNotReadyError,
+    LinkLostError,
+    NotFoundError,
+    ProtocolError,
+)
+from orchestrator.records import read_frame
+from orchestrator.remote.link import LineStream, Link
+from remote_payload.schema import (
+    CancelRequest,
+    EndFrame,
+    ErrorFrame,
+    FollowRequest,
+    Frame,
+    LaunchRequest,
+    ProbeRequest,
+    StatusRequest,
+    to_json,
+)
+
+F = TypeVar("F", bound=Frame)
+
+Request = LaunchRequest | FollowRequest | StatusRequest | CancelRequest | ProbeRequest
+
+NO_PAYLOAD = 97
+NO_PYTHON = 98
+
+# A fixed text: what varies comes as positional parameters, which no shell parses again.
+_START = """
+expand() { case $1 in "~") printf %s "$HOME";; "~/"*) printf %s "$HOME/${1#"~/"}";; *) printf %s "$1";; esac; }
+payload="$(expand "$2")/payloads/$3.pyz"
+python="$(expand "$1")"
+command -v "$python" >/dev/null 2>&1 || exit 98
+[ -f "$payload" ] || exit 97
+exec "$python" -I -S "$payload" "$4"
+"""
+
+_ERRORS: dict[str, type[Eagle3Error]] = {
+    "claimed_by_other_spec": ClaimedError,
+    "no_such_run": NotFoundError,
+    "root_not_writable": HostNotReadyError,
+    "disk_full": HostNotReadyError,
+    "supervisor_did_not_start": HostNotReadyError,
+}
+
+
+class PayloadMissingError(Exception):
+    """The payload is not on the host (any more): ship it and call again."""
+
+
+class PythonMissingError(Exception):
+    """The interpreter is not on the host (any more): choose one again."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Installed:
+    """A payload on a host and the interpreter that runs it. `root` and `python` may start with `~/`."""
+
+    python: str
+    root: str
+    sha256: str
+
+
+def new_nonce() -> str:
+    """Marks the lines of one call's answer; unguessable, so that no output of a job can pass for a frame."""
+    return secrets.token_hex(16)
+
+
+def call(link: Link, installed: Installed, verb: str, request: Request, silence_s: float) -> Iterator[Frame]:
+    """Call a verb and yield its frames as they come; the last is the one before EndFrame.
+
+    Raises PayloadMissingError, PythonMissingError; the host's own refusals as ours (ClaimedError, HostNotReadyError,
+    NotFoundError); LinkLostError when the answer was cut off or nothing came for `silence_s`; ProtocolError when the
+    answer ended without its end.
+    """
+    argv = ["sh", "-c", _START, "eagle3-remote", installed.python, installed.root, installed.sha256, verb]
+    with link.stream(argv, stdin=to_json(request).encode(), silence_s=silence_s) as lines:
+        for line in lines:
+            frame = _frame(line, request.nonce)
+            if isinstance(frame, EndFrame):
+                return
+            if isinstance(frame, ErrorFrame):
+                raise _ERRORS.get(frame.code, ProtocolError)(frame.message, hint=frame.hint)
+            if frame is not None:
+                yield frame
+        _explain_end(lines, installed, verb)
+
+
+def ask(link: Link, installed: Installed, verb: str, request: Request, kind: type[F], silence_s: float) -> F:
+    """Call a verb that answers with one frame of `kind`."""
+    answer = None
+    for frame in call(link, installed, verb, request, silence_s):
+        if isinstance(frame, kind):
+            answer = frame
+    if answer is None:
+        raise ProtocolError(f"`{verb}` must answer with a {kind.__name__}, found: none")
+    return answer
+
+
+def _frame(line: bytes, nonce: str) -> Frame | None:
+    """The frame in a line, None for noise (banners, start-up files that print)."""
+    mark = f"{nonce} ".encode()
+    return read_frame(line[len(mark) :], where="answer of the host") if line.startswith(mark) else None
+
+
+def _explain_end(lines: LineStream, installed: Installed, verb: str) -> None:
+    """The stream ended without an EndFrame: say why."""
+    if lines.exit_code == NO_PAYLOAD:
+        raise PayloadMissingError
+    if lines.exit_code == NO_PYTHON:
+        raise PythonMissingError
+    if lines.exit_code is None:
+        raise LinkLostError(f"the answer of `{verb}` was cut off")
+    tail = lines.stderr_tail.decode(errors="replace").strip()
+    raise ProtocolError(
+        f"`{installed.python}` could not run the payload's `{verb}`, exit code {lines.exit_code}: "
+        f"{tail or 'no message'}",
+        hint="`eagle3-remote hosts check` shows the interpreters of the host; set `python` in eagle3.toml",
+    )

@@ -1,0 +1,143 @@
+"""What a host is like, as text: `hosts list`, `hosts check`, `status`. Pure."""
+
+from remote_payload.schema import Gpu, HostFacts, PythonFacts, RunState, StatusAnswer
+
+UNKNOWN = "unknown"
+
+
+def check_text(name: str, destination: str, facts: HostFacts, skew_s: float, skew_error_s: float) -> str:
+    """`hosts check`: one line a fact, what is wrong marked by `!`, interpreters and GPUs as lists."""
+    lines = [
+        _line("host", f"{name} ({destination}), {facts.hostname} as {facts.user}, {facts.system}"),
+        _line("key", "verified against known_hosts"),
+        _line("clock", f"{skew_s:+.1f} s against this laptop (± {skew_error_s:.1f} s)", wrong=abs(skew_s) > 60),
+        _line(
+            "cpu",
+            f"{_known(facts.cpu_count)} cores, memory {_size(facts.memory_total_bytes)}, "
+            f"available {_size(facts.memory_available_bytes)}",
+        ),
+        _root(facts),
+        _logind(facts),
+        _line("shell", facts.login_shell or UNKNOWN),
+        "",
+        "Python interpreters, in the order they are tried:",
+        *([f"  {_python(python)}" for python in facts.pythons] or ["  ! none found"]),
+        "",
+        _gpu_answer(facts),
+        *(line for gpu in facts.gpus for line in _gpu(gpu)),
+    ]
+    return "\n".join(lines)
+
+
+def hosts_text(rows: list[tuple[str, str, str, str]]) -> str:
+    """`hosts list`: name, ssh destination, python, root."""
+    if not rows:
+        return "no [hosts.*] configured; --host also takes an ssh alias or user@address[:port]"
+    table = [("NAME", "SSH", "PYTHON", "ROOT"), *rows]
+    widths = [max(len(row[column]) for row in table) for column in range(4)]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in table
+    )
+
+
+def status_text(answer: StatusAnswer) -> str:
+    """`status`: one line a run."""
+    lines = [
+        f"{state.run_id}  {_phase(state)}{_heartbeat(state, age)}  by {spec.launched_by}"
+        for state, spec, age in zip(answer.states, answer.specs, answer.heartbeat_ages_s, strict=True)
+    ]
+    lines += [f"{name}  ! unreadable" for name in answer.unreadable]
+    return "\n".join(lines) or "no runs on this host"
+
+
+def _phase(state: RunState) -> str:
+    words = str(state.phase)
+    if state.exit_code not in (None, 0):
+        words += f" (exit code {state.exit_code})"
+    if state.signal:
+        words += f" ({state.signal})"
+    if state.failure:
+        words += f": {state.failure.message.splitlines()[0]}"
+    return words
+
+
+def _heartbeat(state: RunState, age_s: float | None) -> str:
+    if state.is_terminal:
+        return ""
+    return f", heartbeat {UNKNOWN}" if age_s is None else f", heartbeat {age_s:.0f} s ago"
+
+
+def _line(label: str, text: str, *, wrong: bool = False) -> str:
+    return f"{'! ' if wrong else '  '}{label:<7} {text}"
+
+
+def _root(facts: HostFacts) -> str:
+    problem = facts.root_problem or ("not writable" if not facts.root_writable else None)
+    words = f"{facts.root} on {facts.root_filesystem or UNKNOWN}, free {_size(facts.disk_free_bytes)}"
+    words += f", {_known(facts.inodes_free)} inodes"
+    words += {True: ", noexec (harmless: Python runs the payload)", False: "", None: ", noexec unknown"}[
+        facts.root_noexec
+    ]
+    return _line("root", f"{words}; {problem}" if problem else words, wrong=problem is not None)
+
+
+def _logind(facts: HostFacts) -> str:
+    kills = facts.kill_user_processes is True and facts.linger is not True
+    said = {True: "yes", False: "no", None: UNKNOWN}
+    words = f"KillUserProcesses {said[facts.kill_user_processes]}, linger {said[facts.linger]}"
+    if kills:
+        words += ": jobs die at logout; run `loginctl enable-linger` on the host"
+    return _line("logind", words, wrong=kills)
+
+
+def _python(python: PythonFacts) -> str:
+    if python.problem:
+        return f"! {python.path}: {python.problem}"
+    cuda = f" (CUDA {python.torch_cuda})" if python.torch_cuda else ""
+    versions = [
+        f"{name} {version or '-'}{cuda if name == 'torch' else ''}"
+        for name, version in (
+            ("torch", python.torch),
+            ("safetensors", python.safetensors),
+            ("sglang", python.sglang),
+            ("transformers", python.transformers),
+        )
+    ]
+    usable = "  " if python.torch and python.safetensors else "! "
+    return f"{usable}{python.path}: Python {python.version}, {', '.join(versions)}"
+
+
+def _gpu_answer(facts: HostFacts) -> str:
+    if facts.gpu_answer == "ok":
+        return f"GPUs: {len(facts.gpus)}"
+    words = {
+        "no_nvidia_smi": "no nvidia-smi on this host (jobs run on the CPU)",
+        "hung": "! nvidia-smi did not answer in time: the driver may hang",
+        "failed": "! nvidia-smi failed",
+    }[facts.gpu_answer]
+    return f"GPUs: {words}{f': {facts.gpu_problem}' if facts.gpu_problem else ''}"
+
+
+def _gpu(gpu: Gpu) -> list[str]:
+    load = UNKNOWN if gpu.utilization_percent is None else f"{gpu.utilization_percent:.0f} %"
+    memory = f"{_size(gpu.memory_used_bytes)} of {_size(gpu.memory_total_bytes)}"
+    lines = [f"  {gpu.index} {gpu.name}  {memory}, load {load}  {gpu.uuid}"]
+    for process in gpu.processes:
+        used = _size(process.used_memory_bytes)
+        lines.append(f"      pid {process.pid} {process.user or UNKNOWN} {used} {process.command or ''}".rstrip())
+    return lines
+
+
+def _known(value: int | None) -> str:
+    return UNKNOWN if value is None else str(value)
+
+
+def _size(size_bytes: int | None) -> str:
+    if size_bytes is None:
+        return UNKNOWN
+    value = float(size_bytes)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if value < 1024:
+            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
+        value /= 1024
+    return f"{value:.1f} TiB"
