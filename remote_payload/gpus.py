@@ -1,0 +1,121 @@
+"""The host's GPUs as nvidia-smi sees them, and who uses them. A hung tool is another answer than "no GPU"."""
+
+import contextlib
+import csv
+import os
+import pwd
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from remote_payload.schema import Gpu, GpuProcess
+
+DEADLINE_S = 10.0
+GPU_FIELDS = "index,uuid,name,memory.total,memory.used,utilization.gpu,driver_version"
+PROCESS_FIELDS = "gpu_uuid,pid,used_memory"
+
+
+@dataclass(frozen=True, kw_only=True)
+class GpuFacts:
+    """The answer and, when it is `ok`, the GPUs."""
+
+    answer: Literal["ok", "no_nvidia_smi", "hung", "failed"]
+    problem: str | None = None
+    gpus: tuple[Gpu, ...] = ()
+
+
+class _SmiError(Exception):
+    def __init__(self, answer: Literal["hung", "failed"], problem: str) -> None:
+        super().__init__(problem)
+        self.facts = GpuFacts(answer=answer, problem=problem)
+
+
+def look_at_gpus(deadline_s: float = DEADLINE_S) -> GpuFacts:
+    """Ask nvidia-smi from PATH or its usual places."""
+    tool = shutil.which("nvidia-smi") or shutil.which("nvidia-smi", path="/usr/bin:/usr/local/bin:/usr/lib/wsl/lib")
+    if tool is None:
+        return GpuFacts(answer="no_nvidia_smi")
+    try:
+        gpus = _query(tool, f"--query-gpu={GPU_FIELDS}", deadline_s)
+        processes = _query(tool, f"--query-compute-apps={PROCESS_FIELDS}", deadline_s) if gpus else []
+        return GpuFacts(answer="ok", gpus=parse_gpus(gpus, processes))
+    except _SmiError as error:
+        return error.facts
+    except ValueError as error:
+        return GpuFacts(answer="failed", problem=f"unexpected output of {tool}: {error}")
+
+
+def _query(tool: str, question: str, deadline_s: float) -> list[str]:
+    """Output lines. A child in uninterruptible sleep survives SIGKILL, so nobody waits for it after the deadline."""
+    with tempfile.TemporaryFile() as output:
+        try:
+            child = subprocess.Popen(
+                [tool, question, "--format=csv,noheader,nounits"],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise _SmiError("failed", f"{error.strerror}: {tool}") from None
+        try:
+            code = child.wait(deadline_s)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            raise _SmiError("hung", f"{tool} gave no answer within {deadline_s:g} s") from None
+        output.seek(0)
+        lines = output.read().decode("utf-8", "replace").splitlines()
+    if code != 0:
+        raise _SmiError("failed", f"{tool} ended with exit code {code}: {' '.join(lines)[:300]}")
+    return [line for line in lines if line.strip()]
+
+
+def parse_gpus(gpu_lines: Iterable[str], process_lines: Iterable[str]) -> tuple[Gpu, ...]:
+    """Read nvidia-smi's CSV (memory in MiB; `[N/A]` and the like are unknown). Raises ValueError."""
+    users: dict[str, list[GpuProcess]] = {}
+    for fields in csv.reader(process_lines, skipinitialspace=True):
+        uuid, pid, memory = fields
+        users.setdefault(uuid, []).append(_process(int(pid), _mebibytes(memory)))
+    gpus = []
+    for fields in csv.reader(gpu_lines, skipinitialspace=True):
+        index, uuid, name, total, used, utilization, driver = fields
+        gpus.append(
+            Gpu(
+                index=int(index),
+                uuid=uuid,
+                name=name,
+                memory_total_bytes=_mebibytes(total),
+                memory_used_bytes=_mebibytes(used),
+                utilization_percent=_number(utilization),
+                driver=driver,
+                processes=tuple(users.get(uuid, ())),
+            )
+        )
+    return tuple(gpus)
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _mebibytes(text: str) -> int | None:
+    value = _number(text)
+    return None if value is None else int(value * 1024 * 1024)
+
+
+def _process(pid: int, memory_bytes: int | None) -> GpuProcess:
+    """User and command from /proc; unknown for a process of another namespace."""
+    user = command = None
+    with contextlib.suppress(OSError, KeyError):
+        user = pwd.getpwuid(os.stat(f"/proc/{pid}").st_uid).pw_name  # noqa: PTH116
+    with contextlib.suppress(OSError):
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+        command = b" ".join(words).decode("utf-8", "replace").strip()[:200] or None
+    return GpuProcess(pid=pid, used_memory_bytes=memory_bytes, user=user, command=command)

@@ -1,0 +1,48 @@
+"""`status`: the state of one run or of all, each after a look whether its supervisor lives."""
+
+from remote_payload.claim import absolute_root
+from remote_payload.frames import Send
+from remote_payload.heartbeat import beat_age_s
+from remote_payload.rundir import RunDir
+from remote_payload.runstate import current_state, read_spec, run_at
+from remote_payload.schema import RunSpec, RunState, SchemaError, StatusAnswer, StatusFrame, StatusRequest
+
+Row = tuple[RunState, RunSpec, float | None]
+
+
+def status(request: StatusRequest, send: Send) -> None:
+    """Answer with a StatusFrame; damaged run directories are named in it. Raises Refusal `no_such_run`."""
+    root = absolute_root(request.root)
+    if request.run_id is not None:
+        runs = [run_at(root, request.run_id)]
+    else:
+        runs = [RunDir(path) for path in sorted((root / "runs").glob("[!.]*")) if path.is_dir()]
+    rows: list[Row] = []
+    unreadable: list[str] = []
+    for run in runs:
+        found = _look(run)
+        if isinstance(found, str):
+            unreadable.append(f"{run.path.name}: {found}")
+        else:
+            rows.append(found)
+    answer = StatusAnswer(
+        states=tuple(state for state, _, _ in rows),
+        specs=tuple(spec for _, spec, _ in rows),
+        heartbeat_ages_s=tuple(age_s for _, _, age_s in rows),
+        unreadable=tuple(unreadable),
+    )
+    send(StatusFrame(answer=answer))
+
+
+def _look(run: RunDir) -> Row | str:
+    """State, spec and heartbeat age; or the reason why there are none."""
+    try:
+        spec = read_spec(run)
+        state = current_state(run)
+    except FileNotFoundError:
+        return "claimed, without a spec yet"
+    except (OSError, SchemaError) as error:
+        return str(error)
+    if state is None:
+        return "claimed, not started yet; launch it again if nothing follows"
+    return state, spec, None if state.is_terminal else beat_age_s(run.heartbeat)
