@@ -121,9 +121,7 @@ class BaselineEntry(Record):
 
     def __post_init__(self) -> None:
         require_finite(set_at_unix_s=self.set_at_unix_s)
-        require(
-            (self.run_id is None) == bool(self.numbers), "a baseline is a run or typed numbers, exactly one of both"
-        )
+        require((self.run_id is None) == bool(self.numbers), "a baseline is either a run or typed numbers")
         metrics = [number.metric for number in self.numbers]
         require(len(set(metrics)) == len(metrics), "a metric must stand once")
 

@@ -195,21 +195,18 @@ class Store:
     def _read(self, run_id: str) -> RunRecord:
         path = self._record_path(run_id)
         record = read_record(RunRecord, read_text(path), where=str(path), error=StoreError)
-        if record.run_id != run_id:
-            raise StoreError(f"{path}: expected the run `{run_id}`, found: {record.run_id}")
+        _require_own(record, run_id, path)
         return record
 
     def _summary(self, run_id: str) -> RunSummary:
         path = self._record_path(run_id)
         try:
             record = from_json(RunRecord, read_text(path))  # the plain reader: a listing starts without pydantic
+            _require_own(record, run_id, path)
         except StoreError as error:
             return RunSummary(run_id=run_id, phase="unreadable", problem=error.message)
         except SchemaError as error:
             return RunSummary(run_id=run_id, phase="unreadable", problem=f"{path}: {error}")
-        if record.schema_version > SCHEMA_VERSION:
-            problem = f"{path}: written by a newer eagle3-remote, schema version: {record.schema_version}"
-            return RunSummary(run_id=run_id, phase="unreadable", problem=problem)
         return RunSummary(
             run_id=run_id,
             phase=record.phase,
@@ -240,6 +237,13 @@ class Store:
         return NotFoundError(
             f"no such run on this laptop: {reference}", hint=_closest(reference, self._run_ids(), "run")
         )
+
+
+def _require_own(record: RunRecord, run_id: str, path: Path) -> None:
+    if record.run_id != run_id:
+        raise StoreError(f"{path}: expected the run `{run_id}`, found: {record.run_id}")
+    if record.schema_version > SCHEMA_VERSION:
+        raise StoreError(f"{path}: written by a newer eagle3-remote, schema version: {record.schema_version}")
 
 
 def _closest(name: str, known: Sequence[str], what: str) -> str:

@@ -1,0 +1,61 @@
+import gzip
+from pathlib import Path
+
+import pytest
+
+from orchestrator.errors import InvalidRunError, StoreError
+from orchestrator.store import Store
+from orchestrator.store.results import read_hits, read_standalone
+from remote_payload.rundir import RunDir
+from tests.support.made_results import made_declared, made_readings, made_result
+from tests.support.made_runs import made_run, put_files, put_standalone
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path)
+
+
+def test_a_whole_result_verifies_and_reads_back(store: Store) -> None:
+    rows, hits, readings = made_readings({((0, 1, 2), 1): 0.7, ((1, 2, 3), 1): 0.3}, rows=2)
+    result = made_result(readings, made_declared((0, 2, 4), (0, 1, 2)), rows=2)
+    record = put_standalone(store, made_run(), result, rows, hits)
+    run = store.run_dir(record.run_id)
+    assert store.verify(record.run_id) == ()
+    assert read_standalone(run) == result
+    assert read_hits(run) == (rows, hits)
+    assert store.list()[0].has_result
+
+
+def test_every_kind_of_damage_is_named(store: Store) -> None:
+    run = store.begin(made_run())
+    assert "no manifest" in store.verify(run.path.name)[0]
+    put_files(run, {"a.json": b"12", "b.json": b"34", "c.json": b"56"})
+    (run.result / "a.json").write_bytes(b"13")
+    (run.result / "b.json").write_bytes(b"345")
+    (run.result / "c.json").unlink()
+    (run.result / "d.json").write_bytes(b"")
+    problems = "\n".join(store.verify(run.path.name))
+    assert "`a.json`: expected sha256" in problems
+    assert "`b.json`: expected 2 bytes, found: 3" in problems
+    assert "`c.json` is in the manifest and missing" in problems
+    assert "`d.json` is not in the manifest" in problems
+
+
+def test_a_run_without_a_result_says_so(store: Store) -> None:
+    run = store.begin(made_run())
+    with pytest.raises(InvalidRunError, match="expected the result"):
+        read_standalone(run)
+    with pytest.raises(InvalidRunError, match="expected the hits"):
+        read_hits(run)
+
+
+@pytest.mark.parametrize("data", [b"", b"no gzip", gzip.compress(b'{"kind": "row"}')[:-3], gzip.compress(b"{\n")])
+def test_broken_hits_name_the_file(store: Store, data: bytes) -> None:
+    run: RunDir = store.begin(made_run())
+    put_files(run, {"hits.jsonl.gz": data})
+    if not data:
+        assert read_hits(run) == ((), ())
+        return
+    with pytest.raises(StoreError, match=r"hits\.jsonl\.gz"):
+        read_hits(run)

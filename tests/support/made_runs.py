@@ -1,0 +1,87 @@
+"""Runs made by hand, for the store and everything that reads from it."""
+
+import gzip
+import hashlib
+import json
+
+from orchestrator.records import RunHost, RunRecord
+from orchestrator.store import Store
+from remote_payload.rundir import RunDir
+from remote_payload.schema import (
+    Manifest,
+    ManifestFile,
+    ReadingHits,
+    RowFacts,
+    RunSpec,
+    RunState,
+    Setting,
+    StandaloneJob,
+    StandaloneResult,
+    to_json,
+)
+from remote_payload.schema.run import RunPhase
+
+
+def made_run(
+    run_id: str = "20260102-030405-standalone-ab12",
+    *,
+    phase: RunPhase | None = "succeeded",
+    created_unix_s: float = 1767323045.0,
+    sequence: int = 3,
+) -> RunRecord:
+    """A standalone run of `gpu1`."""
+    state = None
+    if phase is not None:
+        state = RunState(
+            run_id=run_id,
+            sequence=sequence,
+            phase=phase,
+            started_unix_s=created_unix_s + 1,
+            finished_unix_s=None if phase in ("queued", "starting", "running") else created_unix_s + 61,
+        )
+    return RunRecord(
+        host=RunHost(name="gpu1", destination="me@gpu1.example:22"),
+        spec=RunSpec(
+            run_id=run_id,
+            job_kind="standalone",
+            job_json=to_json(StandaloneJob(draft="/srv/drafter", rows="/srv/rows", states=(0, 2, 4, 5))),
+            settings=(Setting(key="steps", value="4", source="default"),),
+            python="/usr/bin/python3",
+            payload_sha256="ab" * 32,
+            environment={},
+            launched_by="me@laptop",
+            created_unix_s=created_unix_s,
+        ),
+        state=state,
+        state_seen_unix_s=None if state is None else created_unix_s + 62,
+    )
+
+
+def put_files(run: RunDir, files: dict[str, bytes]) -> None:
+    """Write result files and the manifest that fits them."""
+    run.result.mkdir(exist_ok=True)
+    entries = []
+    for name, data in files.items():
+        (run.result / name).write_bytes(data)
+        entries.append(ManifestFile(name=name, size_bytes=len(data), sha256=hashlib.sha256(data).hexdigest()))
+    run.manifest.write_text(to_json(Manifest(run_id=run.path.name, files=tuple(entries))))
+
+
+def put_standalone(
+    store: Store,
+    record: RunRecord,
+    result: StandaloneResult,
+    rows: tuple[RowFacts, ...],
+    hits: tuple[ReadingHits, ...],
+) -> RunRecord:
+    """A finished standalone run in the store, result and hits included."""
+    run = store.begin(record)
+    lines = "".join(f"{to_json(item)}\n" for item in (*rows, *hits))
+    put_files(
+        run,
+        {
+            "standalone.json": json.dumps(json.loads(to_json(result))).encode(),
+            "hits.jsonl.gz": gzip.compress(lines.encode(), mtime=0),
+        },
+    )
+    return record
