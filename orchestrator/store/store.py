@@ -17,25 +17,9 @@ from orchestrator.errors import ClaimedError, InvalidRunError, NotFoundError, St
 from orchestrator.records import NAME_RULE, Baseline, BaselineEntry, RunRecord, is_name, read_record, record_bytes
 from orchestrator.store.files import locked, read_text, translated, write
 from orchestrator.store.results import verify
+from orchestrator.store.summary import RunSummary, read_summary, record_path, require_own
 from remote_payload.rundir import RunDir
-from remote_payload.schema import SCHEMA_VERSION, SchemaError, from_json
 from remote_payload.schema.run import RUN_ID_PATTERN
-
-
-@dataclass(frozen=True, kw_only=True)
-class RunSummary:
-    """One line of `runs list`. An unreadable run has a `problem` and nothing else that is known."""
-
-    run_id: str
-    phase: str
-    """The last state seen, `unknown`, or `unreadable`."""
-    job_kind: str | None = None
-    host: str | None = None
-    created_unix_s: float | None = None
-    finished_unix_s: float | None = None
-    has_result: bool = False
-    tags: tuple[str, ...] = ()
-    problem: str | None = None
 
 
 @dataclass(frozen=True)
@@ -99,7 +83,7 @@ class Store:
 
     def list(self) -> tuple[RunSummary, ...]:
         """Every run, newest first, unreadable ones last."""
-        summaries = [self._summary(run_id) for run_id in self._run_ids()]
+        summaries = [read_summary(self.run_dir(run_id)) for run_id in self._run_ids()]
         return tuple(sorted(summaries, key=lambda run: (-(run.created_unix_s or 0.0), run.run_id)))
 
     def remove(self, run_id: str) -> None:
@@ -171,7 +155,7 @@ class Store:
     # -- the layout ---------------------------------------------------------------------------------------------
 
     def _record_path(self, run_id: str) -> Path:
-        return self.run_dir(run_id).path / "run.json"
+        return record_path(self.run_dir(run_id))
 
     def _baseline_path(self, name: str) -> Path:
         if not is_name(name):
@@ -195,28 +179,8 @@ class Store:
     def _read(self, run_id: str) -> RunRecord:
         path = self._record_path(run_id)
         record = read_record(RunRecord, read_text(path), where=str(path), error=StoreError)
-        _require_own(record, run_id, path)
+        require_own(record, run_id, path)
         return record
-
-    def _summary(self, run_id: str) -> RunSummary:
-        path = self._record_path(run_id)
-        try:
-            record = from_json(RunRecord, read_text(path))  # the plain reader: a listing starts without pydantic
-            _require_own(record, run_id, path)
-        except StoreError as error:
-            return RunSummary(run_id=run_id, phase="unreadable", problem=error.message)
-        except SchemaError as error:
-            return RunSummary(run_id=run_id, phase="unreadable", problem=f"{path}: {error}")
-        return RunSummary(
-            run_id=run_id,
-            phase=record.phase,
-            job_kind=record.job_kind,
-            host=record.host.name,
-            created_unix_s=record.created_unix_s,
-            finished_unix_s=record.finished_unix_s,
-            has_result=self.run_dir(run_id).manifest.is_file(),
-            tags=record.tags,
-        )
 
     def _resolve(self, reference: str) -> str:
         if reference == "last":
@@ -237,13 +201,6 @@ class Store:
         return NotFoundError(
             f"no such run on this laptop: {reference}", hint=_closest(reference, self._run_ids(), "run")
         )
-
-
-def _require_own(record: RunRecord, run_id: str, path: Path) -> None:
-    if record.run_id != run_id:
-        raise StoreError(f"{path}: expected the run `{run_id}`, found: {record.run_id}")
-    if record.schema_version > SCHEMA_VERSION:
-        raise StoreError(f"{path}: written by a newer eagle3-remote, schema version: {record.schema_version}")
 
 
 def _closest(name: str, known: Sequence[str], what: str) -> str:
