@@ -1,0 +1,268 @@
+"""From a destination the user typed to everything needed to dial it: `resolve("gpu1")` -> `SshTarget`.
+
+OpenSSH itself resolves its config (`ssh -G`: Include, Match and defaults come out settled); it is asked once per hop,
+with an argv list. Without OpenSSH on the laptop `ssh_config_fallback` reads the file and refuses what it cannot.
+The environment variable EAGLE3_REMOTE_SSH_CONFIG names a config file to use instead of the user's (`ssh -F`).
+
+Not covered: `ProxyUseFdpass`, `PKCS11Provider`, `GSSAPI*`, and the algorithm lists (the library's own are used).
+"""
+
+import getpass
+import os
+import re
+import shlex
+import shutil
+import socket
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from orchestrator.errors import UsageError
+
+SSH_CONFIG_VARIABLE = "EAGLE3_REMOTE_SSH_CONFIG"
+MAX_HOPS = 8
+_RESOLVE_TIMEOUT_S = 15.0  # `Match exec` commands of the user's config run inside `ssh -G`
+_FORBIDDEN = re.compile(r"[\s'\"`$\\;&|<>(){}!*?~#,\x00-\x1f\x7f]")
+
+Options = Mapping[str, Sequence[str]]
+"""ssh_config keywords in lower case -> the values of every line that sets them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SshTarget:
+    """One host to dial, and the hops before it.
+
+    alias: what the user wrote. identity_agent: socket path, or None for no agent. proxy_jump: hops in dialling order,
+    each with an empty proxy_jump of its own. host_key_alias: the name known_hosts is asked for, if not hostname:port.
+    proxy_command: a shell command whose stdin and stdout are the connection, tokens not yet replaced.
+    """
+
+    alias: str
+    hostname: str
+    port: int
+    user: str
+    identity_files: tuple[Path, ...] = ()
+    certificate_files: tuple[Path, ...] = ()
+    identities_only: bool = False
+    identity_agent: str | None = None
+    user_known_hosts_files: tuple[Path, ...] = ()
+    global_known_hosts_files: tuple[Path, ...] = ()
+    host_key_alias: str | None = None
+    connect_timeout_s: float | None = None
+    proxy_jump: tuple["SshTarget", ...] = ()
+    proxy_command: str | None = None
+
+    @property
+    def host_key_name(self) -> str:
+        """The name known_hosts lines are matched against: `host`, `[host]:port` or the HostKeyAlias."""
+        if self.host_key_alias is not None:
+            return self.host_key_alias.lower()
+        host = self.hostname.lower()
+        return host if self.port == 22 else f"[{host}]:{self.port}"
+
+    @property
+    def address(self) -> str:
+        """`host:port` for messages."""
+        return f"[{self.hostname}]:{self.port}" if ":" in self.hostname else f"{self.hostname}:{self.port}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Destination:
+    """`[user@]host[:port]` taken apart; None where the text names none."""
+
+    host: str
+    user: str | None = None
+    port: int | None = None
+
+
+def resolve(destination: str, *, identity_files: Sequence[Path] = ()) -> SshTarget:
+    """Everything needed to dial `destination`: an ssh alias or `[user@]host[:port]`, IPv6 addresses in brackets.
+
+    `identity_files` go before those of the config. Raises UsageError for a text that cannot be a destination, for a
+    config OpenSSH refuses, and for a ProxyJump that leads back to itself.
+    """
+    target = _resolve(parse_destination(destination), destination, forced_jump=None, depth=0)
+    return replace(target, identity_files=(*identity_files, *target.identity_files))
+
+
+def parse_destination(text: str) -> Destination:
+    """Take `[ssh://][user@]host[:port]` apart; raises UsageError for whatever could mean something else to a shell."""
+    rest = text.removeprefix("ssh://").rstrip("/") if text.startswith("ssh://") else text
+    user, has_user, address = rest.rpartition("@")
+    host, port_text = address, ""
+    if address.startswith("["):
+        host, closed, port_text = address[1:].partition("]")
+        if not closed or (port_text and not port_text.startswith(":")):
+            raise UsageError(f"an IPv6 address is written [address] or [address]:port, found: {text!r}")
+        port_text = port_text[1:]
+    elif address.count(":") == 1:
+        host, _, port_text = address.partition(":")
+    parts = (host, user) if has_user else (host,)
+    for part in parts:
+        if not part or part.startswith("-") or _FORBIDDEN.search(part) or not part.isprintable():
+            raise UsageError(
+                "a host is an ssh alias or [user@]host[:port], without spaces, quotes or shell characters,"
+                f" found: {text!r}"
+            )
+    if port_text and not (port_text.isascii() and port_text.isdigit() and 0 < int(port_text) < 65536):
+        raise UsageError(f"a port is a number from 1 to 65535, found: {port_text!r} in {text!r}")
+    return Destination(host=host, user=user if has_user else None, port=int(port_text) if port_text else None)
+
+
+def _resolve(destination: Destination, alias: str, *, forced_jump: Sequence[str] | None, depth: int) -> SshTarget:
+    """`forced_jump` replaces the config's own ProxyJump, as `ssh -J` does for all hops but the first."""
+    if depth > MAX_HOPS:
+        raise UsageError(f"ProxyJump must end within {MAX_HOPS} hops; it seems to lead back to itself at: {alias}")
+    options = read_options(destination)
+    target = _target(options, destination, alias)
+    jumps = list(forced_jump) if forced_jump is not None else _jump_list(options)
+    if not jumps:
+        return target
+    hops = _hops(jumps, depth)
+    if any((hop.hostname, hop.port, hop.user) == (target.hostname, target.port, target.user) for hop in hops):
+        return target  # `Host *` with a ProxyJump also matches the jump host itself; ssh dials that one directly
+    return replace(target, proxy_jump=hops, proxy_command=None)
+
+
+def _hops(jumps: Sequence[str], depth: int) -> tuple[SshTarget, ...]:
+    """The last jump is the host next to the target; the ones before it lead to it."""
+    *before, last = jumps
+    nearest = _resolve(parse_destination(last), last, forced_jump=before or None, depth=depth + 1)
+    return (*nearest.proxy_jump, replace(nearest, proxy_jump=()))
+
+
+def read_options(destination: Destination) -> Options:
+    """What the ssh config says about a destination; raises UsageError with OpenSSH's own words where it refuses."""
+    config = os.environ.get(SSH_CONFIG_VARIABLE)
+    ssh = shutil.which("ssh")
+    if ssh is None:
+        from orchestrator.remote import ssh_config_fallback  # noqa: PLC0415 -- paramiko is slow to import
+
+        return ssh_config_fallback.read_options(destination, config)
+    argv = [ssh, "-G"]
+    argv += ["-F", config] if config else []
+    argv += ["-l", destination.user] if destination.user is not None else []
+    argv += ["-p", str(destination.port)] if destination.port is not None else []
+    try:
+        done = subprocess.run(
+            [*argv, "--", destination.host],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_RESOLVE_TIMEOUT_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as timeout:
+        raise UsageError(f"`ssh -G {destination.host}` gave no answer within {_RESOLVE_TIMEOUT_S:g} s") from timeout
+    if done.returncode != 0:
+        words = [line for line in done.stderr.decode(errors="replace").splitlines() if "Pseudo-terminal" not in line]
+        raise UsageError(f"OpenSSH cannot resolve {destination.host!r}: {' '.join(words) or 'no reason given'}")
+    options: dict[str, list[str]] = {}
+    for line in done.stdout.decode(errors="surrogateescape").splitlines():
+        keyword, _, value = line.partition(" ")
+        options.setdefault(keyword.lower(), []).append(value.strip())
+    return options
+
+
+def _target(options: Options, destination: Destination, alias: str) -> SshTarget:
+    hostname = _one(options, "hostname") or destination.host
+    if hostname.startswith("-") or _FORBIDDEN.search(hostname):
+        raise UsageError(f"HostName of {destination.host!r} in the ssh config is not a host name: {hostname!r}")
+    user = _one(options, "user") or destination.user or getpass.getuser()
+    port = int(_one(options, "port") or destination.port or 22)
+    bare = SshTarget(alias=alias, hostname=hostname, port=port, user=user)
+    tokens = token_values(bare, destination.host)
+    timeout = _one(options, "connecttimeout")
+    return replace(
+        bare,
+        identity_files=_paths(options.get("identityfile", ()), tokens, several_per_line=False),
+        certificate_files=_paths(options.get("certificatefile", ()), tokens, several_per_line=False),
+        identities_only=_one(options, "identitiesonly") == "yes",
+        identity_agent=_agent(options, tokens),
+        user_known_hosts_files=_paths(options.get("userknownhostsfile", ()), tokens, several_per_line=True),
+        global_known_hosts_files=_paths(options.get("globalknownhostsfile", ()), tokens, several_per_line=True),
+        host_key_alias=_one(options, "hostkeyalias"),
+        connect_timeout_s=float(timeout) if timeout and timeout.isdigit() and int(timeout) > 0 else None,
+        proxy_command=_one(options, "proxycommand"),
+    )
+
+
+def token_values(target: SshTarget, typed_host: str) -> dict[str, str]:
+    """The `%` tokens ssh_config(5) allows in paths and ProxyCommand, for this target."""
+    name = socket.gethostname()
+    return {
+        "%": "%",
+        "d": str(Path("~").expanduser()),
+        "h": target.hostname,
+        "i": str(os.getuid()) if hasattr(os, "getuid") else "0",
+        "k": target.host_key_alias or typed_host,
+        "L": name.partition(".")[0],
+        "l": name,
+        "n": typed_host,
+        "p": str(target.port),
+        "r": target.user,
+        "u": getpass.getuser(),
+    }
+
+
+def replace_tokens(text: str, tokens: Mapping[str, str]) -> str:
+    """Replace `%x` tokens; raises UsageError for one we do not know rather than guess a path."""
+
+    def value(match: re.Match[str]) -> str:
+        if match[1] not in tokens:
+            raise UsageError(f"the ssh config uses a token this tool does not replace: %{match[1]} in {text!r}")
+        return tokens[match[1]]
+
+    return re.sub(r"%(.)", value, text)
+
+
+def _one(options: Options, keyword: str) -> str | None:
+    """The first value (ssh_config: first wins), None when unset or `none`."""
+    values = options.get(keyword, ())
+    return values[0] if values and values[0] and values[0].lower() != "none" else None
+
+
+def _jump_list(options: Options) -> list[str]:
+    value = _one(options, "proxyjump")
+    return [hop.strip() for hop in value.split(",")] if value else []
+
+
+def _agent(options: Options, tokens: Mapping[str, str]) -> str | None:
+    """IdentityAgent: a path; SSH_AUTH_SOCK or unset means the environment's agent; `none` means no agent."""
+    value = next(iter(options.get("identityagent", ())), "SSH_AUTH_SOCK")
+    if value.lower() == "none":
+        return None
+    if value == "SSH_AUTH_SOCK":
+        return os.environ.get("SSH_AUTH_SOCK")
+    if value.startswith("$"):
+        return os.environ.get(value.strip("${}"))
+    return str(_path(value, tokens))
+
+
+def _paths(values: Sequence[str], tokens: Mapping[str, str], *, several_per_line: bool) -> tuple[Path, ...]:
+    paths: list[Path] = []
+    for value in values:
+        words = split_paths(value) if several_per_line else [value.strip('"')]
+        paths += [_path(word, tokens) for word in words if word.lower() != "none"]
+    return tuple(paths)
+
+
+def split_paths(value: str) -> list[str]:
+    """Split a list of paths as `ssh -G` prints it: unquoted even where a path holds spaces.
+
+    A word that starts with `/`, `~`, `%`, `$` or a drive letter begins a path; any other continues the one before.
+    """
+    if '"' in value:
+        return shlex.split(value)
+    paths: list[str] = []
+    for word in value.split(" "):
+        if not paths or re.match(r"[/~%$]|[A-Za-z]:|none$", word):
+            paths.append(word)
+        else:
+            paths[-1] += f" {word}"
+    return [path for path in paths if path]
+
+
+def _path(text: str, tokens: Mapping[str, str]) -> Path:
+    expanded = re.sub(r"\$\{(\w+)\}", lambda match: os.environ.get(match[1], ""), text)
+    return Path(replace_tokens(expanded, tokens)).expanduser()
