@@ -1,0 +1,162 @@
+"""config.json of a drafter or target: read, checked, and turned into the few numbers the test needs."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from remote_payload.failure import checkpoint_failure
+
+GRAPH_CHANGERS = ("fc_norm", "use_aux_norm", "norm_before_fc", "norm_before_residual")
+"""Flags that change the drafter's computation in ways this test does not follow yet."""
+ROPE_TYPES = ("default", "linear", "llama3", "yarn")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rope:
+    """Rotary embedding of a drafter; `scaling` keeps the keys of `rope_scaling` or `rope_parameters`."""
+
+    kind: Literal["default", "linear", "llama3", "yarn"]
+    theta: float
+    scaling: dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DrafterConfig:
+    """The numbers of an EAGLE-3 drafter of the Llama kind (one layer)."""
+
+    text: str
+    """config.json as it stood."""
+    architecture: str | None
+    hidden_size: int
+    target_hidden_size: int
+    intermediate_size: int
+    heads: int
+    kv_heads: int
+    head_dim: int
+    vocab_size: int
+    draft_vocab_size: int
+    rms_norm_eps: float
+    max_positions: int
+    rope: Rope
+    attention_bias: bool
+    fc_bias: bool
+    tie_word_embeddings: bool
+    config_ids: tuple[int, ...] | None
+    """`eagle_config.eagle_aux_hidden_state_layer_ids`, the only place SGLang reads; None = absent."""
+    top_level_ids: tuple[int, ...] | None
+    """Ids at the top level, which SGLang never reads for capture."""
+    norm_output: bool | None
+
+
+def read_json(folder: Path, role: str) -> tuple[str, dict[str, Any]]:
+    """Text and value of `folder/config.json`; raises JobFailure(checkpoint) naming `role`'s folder."""
+    if not folder.is_dir():
+        raise checkpoint_failure(
+            f"the {role}'s folder does not exist on this machine: {folder}",
+            hint=f"`{role}` must name a folder on the server that runs the job",
+        )
+    path = folder / "config.json"
+    try:
+        text = path.read_text(encoding="utf-8")
+        value = json.loads(text)
+    except FileNotFoundError:
+        raise checkpoint_failure(
+            f"the {role}'s folder has no config.json: {folder}",
+            hint="point at the exported model folder, the one that holds config.json and *.safetensors",
+        ) from None
+    except (OSError, ValueError) as error:
+        raise checkpoint_failure(f"the {role}'s config.json cannot be read: {path}: {error}") from None
+    if not isinstance(value, dict):
+        raise checkpoint_failure(f"the {role}'s config.json must hold an object, found: {type(value).__name__}: {path}")
+    return text, value
+
+
+def read_drafter_config(folder: Path) -> DrafterConfig:
+    """Read and check a drafter's config.json. Raises JobFailure(checkpoint).
+
+    Not covered, and refused: nested speculators configs, MLA drafters, more than one layer, norms before or after fc.
+    """
+    text, value = read_json(folder, "draft")
+    _refuse_other_dialects(value, folder)
+    hidden = _positive(value, "hidden_size")
+    heads = _positive(value, "num_attention_heads")
+    vocab = _positive(value, "vocab_size")
+    architectures = value.get("architectures") or [None]
+    eagle_config = value.get("eagle_config")
+    nested = eagle_config if isinstance(eagle_config, dict) else {}
+    return DrafterConfig(
+        text=text,
+        architecture=architectures[0],
+        hidden_size=hidden,
+        target_hidden_size=_positive(value, "target_hidden_size", hidden),
+        intermediate_size=_positive(value, "intermediate_size"),
+        heads=heads,
+        kv_heads=_positive(value, "num_key_value_heads", heads),
+        head_dim=_positive(value, "head_dim", hidden // heads),
+        vocab_size=vocab,
+        draft_vocab_size=_positive(value, "draft_vocab_size", vocab),
+        rms_norm_eps=float(value.get("rms_norm_eps", 1e-6)),
+        max_positions=_positive(value, "max_position_embeddings", 2048),
+        rope=_rope(value),
+        attention_bias=bool(value.get("attention_bias", False)),
+        fc_bias=bool(value.get("bias", False)),
+        tie_word_embeddings=bool(value.get("tie_word_embeddings", False)),
+        config_ids=_ids(nested.get("eagle_aux_hidden_state_layer_ids")),
+        top_level_ids=_ids(value.get("eagle_aux_hidden_state_layer_ids")),
+        norm_output=value.get("norm_output"),
+    )
+
+
+def _refuse_other_dialects(value: dict[str, Any], folder: Path) -> None:
+    if "speculators_model_type" in value or "transformer_layer_config" in value:
+        raise checkpoint_failure(
+            f"this is a speculators checkpoint (nested config.json), which is not supported yet: {folder}",
+            hint="give the SpecForge, SafeAILab or SGLang form of the same drafter",
+        )
+    nested = value.get("eagle_config") if isinstance(value.get("eagle_config"), dict) else {}
+    changers = [name for name in GRAPH_CHANGERS if value.get(name) or nested.get(name)]
+    if nested.get("use_aux_hidden_state") is False:
+        changers.append("use_aux_hidden_state: false")
+    if value.get("hidden_act", "silu") not in ("silu", "swish"):
+        changers.append(f"hidden_act: {value['hidden_act']}")
+    if "kv_lora_rank" in value:
+        changers.append("kv_lora_rank (an MLA drafter)")
+    if changers:
+        raise checkpoint_failure(
+            f"the drafter's config.json asks for a computation that this test does not follow yet: {', '.join(changers)}",
+            hint="its numbers would be wrong, so it is refused; drafters of the plain Llama EAGLE-3 form are tested",
+        )
+
+
+def _positive(value: dict[str, Any], key: str, default: int | None = None) -> int:
+    found = value.get(key)
+    if found is None:
+        found = default
+    if not isinstance(found, int) or isinstance(found, bool) or found < 1:
+        raise checkpoint_failure(f"the drafter's config.json needs a positive whole number `{key}`, found: {found!r}")
+    return found
+
+
+def _ids(found: object) -> tuple[int, ...] | None:
+    if found is None:
+        return None
+    if not isinstance(found, list) or not all(isinstance(item, int) and not isinstance(item, bool) for item in found):
+        raise checkpoint_failure(
+            f"`eagle_aux_hidden_state_layer_ids` must be a list of whole numbers, found: {found!r}",
+            hint="SGLang counts the characters of a string as layers; write e.g. [1, 29, 57]",
+        )
+    return tuple(found)
+
+
+def _rope(value: dict[str, Any]) -> Rope:
+    """transformers 5 writes `rope_parameters` (with rope_theta), transformers 4 `rope_theta` and `rope_scaling`."""
+    scaling = dict(value.get("rope_parameters") or {}) | dict(value.get("rope_scaling") or {})
+    kind = scaling.get("rope_type") or scaling.get("type") or "default"
+    if kind not in ROPE_TYPES:
+        raise checkpoint_failure(
+            f"the drafter's rotary embedding must be one of {', '.join(ROPE_TYPES)}, found: {kind!r}",
+            hint="the test would place positions wrongly, so it is refused",
+        )
+    theta = value.get("rope_theta", scaling.get("rope_theta", 10000.0))
+    return Rope(kind=kind, theta=float(theta), scaling=scaling)

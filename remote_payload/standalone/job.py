@@ -1,0 +1,253 @@
+"""The drafter test from job to result files: load -> find rows -> search the wirings -> measure the finalists on all rows."""
+
+import os
+import platform
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import Literal
+
+import torch
+
+from remote_payload.failure import JobFailure, machine_failure, rows_failure
+from remote_payload.rundir import write_atomically
+from remote_payload.schema.job import StandaloneJob
+from remote_payload.schema.record import to_json
+from remote_payload.schema.run import Event
+from remote_payload.schema.standalone import DeclaredWiring, Phase, RowsFacts, SkippedRow, StandaloneResult
+from remote_payload.standalone import machine
+from remote_payload.standalone.acceptance import JudgedRow, judge_row, make_teacher, reading_hits, row_facts
+from remote_payload.standalone.checkpoint import Checkpoint, load_checkpoint
+from remote_payload.standalone.declared import declare
+from remote_payload.standalone.hits_file import HitsFile
+from remote_payload.standalone.model import Drafter, Reading
+from remote_payload.standalone.row_files import find_rows
+from remote_payload.standalone.rows import Row, RowReader
+from remote_payload.standalone.wiring import Found, Measurer, Tally, screen, search, wirings
+
+Report = Callable[[Event], None]
+PROGRESS_INTERVAL_S = 0.5
+RESULT_NAME = "standalone.json"
+
+
+def run(job: StandaloneJob, result_folder: Path, report: Report) -> None:
+    """Test a drafter; leaves `standalone.json` and `hits.jsonl.gz` in `result_folder`.
+
+    `report` gets an Event per phase, warning and, twice a second, progress. Raises JobFailure; then nothing is left behind.
+    """
+    try:
+        with torch.inference_mode():
+            _Run(job, report).into(result_folder)
+    except torch.OutOfMemoryError as error:
+        raise machine_failure(
+            f"the GPU's memory is too small for this drafter: {str(error).splitlines()[0]}",
+            hint='free the GPU, or use `dtype = "bfloat16"` or `device = "cpu"`',
+        ) from None
+
+
+class _Run:
+    """One run's state: what was loaded, read, skipped and timed so far."""
+
+    def __init__(self, job: StandaloneJob, report: Report) -> None:
+        self.job, self._report = job, report
+        self.phases: list[Phase] = []
+        self.warnings: list[str] = []
+        self.skipped: dict[str, SkippedRow] = {}
+        self.first: Row | None = None
+
+    def into(self, folder: Path) -> None:
+        """Do the job and write its two files."""
+        job = self.job
+        if job.threads is not None:
+            torch.set_num_threads(job.threads)
+        self.device = machine.pick_device(job.device)
+        with self._phase("load"):
+            target = Path(job.target).expanduser() if job.target else None
+            self.checkpoint = load_checkpoint(Path(job.draft).expanduser(), target)
+            self.measurer = self._measurer(self.checkpoint)
+        for warning in self._checkpoint_warnings(self.checkpoint):
+            self._warn("checkpoint", warning)
+        merged = Path(job.merged).expanduser() if job.merged else None
+        self.reader = RowReader(
+            folder=find_rows(Path(job.rows).expanduser(), merged, job.max_rows),
+            target_hidden_size=self.checkpoint.config.target_hidden_size,
+            vocab_size=self.checkpoint.config.vocab_size,
+            steps=job.steps,
+        )
+        with self._phase("search"):
+            self.captured = self._captured()
+            self.declared = self._declared()
+            found = self._search()
+        with HitsFile(folder) as hits_file:
+            with self._phase("measure") as timed:
+                finals, rows = self._measure(found.finalists(self._declared_reading()), hits_file)
+                timed["tokens"] = rows.tokens
+            result = self._result(found, finals, rows)
+            hits_file.finish()
+            write_atomically(folder / RESULT_NAME, to_json(result).encode())
+
+    def _measurer(self, checkpoint: Checkpoint) -> Measurer:
+        dtype = {"float32": torch.float32, "bfloat16": torch.bfloat16}[self.job.dtype]
+        return Measurer(
+            drafter=Drafter(checkpoint, self.device, dtype),
+            teacher=make_teacher(checkpoint.teacher_head, checkpoint.target_ids, self.device, dtype),
+        )
+
+    def _checkpoint_warnings(self, checkpoint: Checkpoint) -> Iterator[str]:
+        yield from checkpoint.warnings
+        unexpected = [problem.found for problem in checkpoint.facts.problems]
+        if unexpected:
+            yield f"{len(unexpected)} unexpected tensor(s) were not used: {', '.join(unexpected)}"
+        if checkpoint.config.norm_output:
+            yield (
+                "config.json says `norm_output: true`, which SpecForge and SGLang read differently; the test feeds back the "
+                "un-normed state"
+            )
+
+    def _judged(self) -> Iterator[JudgedRow]:
+        """Usable rows in order, prepared; the others are noted by name."""
+        for row in self.reader.rows():
+            if isinstance(row, SkippedRow):
+                if row.name not in self.skipped:
+                    self.skipped[row.name] = row
+                    self._warn("row_skipped", f"{row.name}: {row.reason}")
+                continue
+            self.first = self.first or row
+            yield judge_row(self.measurer.drafter, self.measurer.teacher, row, self.job.steps)
+
+    def _captured(self) -> int:
+        """How many states the rows hold; refuses rows, drafter and labels that do not fit together."""
+        judged = next(self._judged(), None)
+        if judged is None:
+            raise rows_failure(
+                f"none of the {len(self.skipped)} rows can be used; the first: {next(iter(self.skipped.values())).name}: "
+                f"{next(iter(self.skipped.values())).reason}",
+                hint=f"look at the rows in: {self.reader.folder.folder}",
+                details=tuple(f"{row.name}: {row.reason}" for row in islice(self.skipped.values(), 20)),
+            )
+        captured, slots = judged.row.states.shape[1], self.checkpoint.slots
+        if captured < slots:
+            raise rows_failure(
+                f"the drafter's fc joins {slots} states, the rows hold only: {captured}",
+                hint="capture more states, or test the drafter these rows were captured for",
+            )
+        self._check_labels(captured)
+        return captured
+
+    def _check_labels(self, captured: int) -> None:
+        states, layers = self.job.states, self.checkpoint.target.layers
+        if states is None:
+            return
+        if len(states) != captured:
+            raise rows_failure(
+                f"`states` labels {len(states)} captured states ({', '.join(map(str, states))}), the rows hold: {captured}",
+                hint="give one HF hidden_states index for each captured state, in the order they are stored; 0 = embedding",
+            )
+        if layers is not None and max(states) > layers:
+            raise rows_failure(
+                f"`states` must be HF hidden_states indices 0..{layers} of a target of {layers} layers, found: {max(states)}"
+            )
+
+    def _declared(self) -> DeclaredWiring:
+        target = self.checkpoint.target
+        return declare(
+            self.checkpoint.config, self.checkpoint.slots, target.architecture, target.layers, self.job.states
+        )
+
+    def _declared_reading(self) -> Reading | None:
+        return Reading(slots=self.declared.slots, token_offset=1) if self.declared.slots else None
+
+    def _search(self) -> Found:
+        job, few = self.job, self.job.search_rows
+        readings = wirings(self.captured, self.checkpoint.slots)
+        survivors, dropped = screen(self.measurer, islice(self._judged(), few), readings, job.keep_readings)
+        ranked = search(self.measurer, islice(self._judged(), few), [tally.reading for tally in survivors], job.steps)
+        best = ranked[0].reading.slots
+        others = [Reading(slots=best, token_offset=offset) for offset in job.token_offsets if offset != 1]
+        if others:
+            ranked += search(self.measurer, islice(self._judged(), few), others, job.steps)
+        return Found(ranked=tuple(sorted(ranked, key=lambda tally: -tally.score)), dropped=tuple(dropped))
+
+    def _measure(self, readings: tuple[Reading, ...], hits_file: HitsFile) -> tuple[list[Tally], RowsFacts]:
+        """Every finalist on every row, all steps."""
+        tallies = [Tally(reading=reading, stage="full") for reading in readings]
+        tokens = responses = used = 0
+        files, started, reported = self.reader.folder.files, time.perf_counter(), 0.0
+        for index, judged in enumerate(self._judged()):
+            hits = self.measurer.add(tallies, judged, self.job.steps)
+            hits_file.add_row(row_facts(index, judged, self.measurer.teacher))
+            for reading, own in zip(readings, hits, strict=True):
+                hits_file.add_hits(reading_hits(index, judged, reading, own))
+            used += 1
+            tokens += len(judged.row.tokens)
+            responses += int(judged.row.loss_mask.sum())
+            elapsed = time.perf_counter() - started
+            done = used + len(self.skipped)
+            if elapsed - reported > PROGRESS_INTERVAL_S or done == len(files):
+                reported = elapsed
+                self._progress(done, len(files), f"{tokens / elapsed:.0f} tokens/s")
+        first = self.first
+        assert first is not None, "there was a usable row"
+        return tallies, RowsFacts(
+            folder=str(self.reader.folder.folder),
+            layout=self.reader.folder.layout,
+            found=len(files),
+            used=used,
+            skipped=tuple(self.skipped.values()),
+            tokens=tokens,
+            response_tokens=responses,
+            captured_states=self.captured,
+            states=self.job.states,
+            final_state="post_norm",
+            dtype=str(first.states.dtype).removeprefix("torch."),
+        )
+
+    def _result(self, found: Found, finals: list[Tally], rows: RowsFacts) -> StandaloneResult:
+        # A reading is told once, as far as it got.
+        by_name = {tally.reading.name: tally for tally in [*found.dropped, *found.ranked, *finals]}
+        stages = {"full": 0, "search": 1, "screen": 2}
+        told = sorted(by_name.values(), key=lambda tally: (stages[tally.stage], -tally.score))
+        return StandaloneResult(
+            checkpoint=self.checkpoint.facts,
+            declared=self.declared,
+            rows=rows,
+            readings=tuple(tally.facts(self.job.states) for tally in told),
+            steps=self.job.steps,
+            dtype=self.job.dtype,
+            device=str(self.device),
+            device_name=machine.device_name(self.device),
+            torch=torch.__version__,
+            python=platform.python_version(),
+            threads=torch.get_num_threads(),
+            phases=tuple(self.phases),
+            peak_memory_bytes=machine.peak_memory_bytes(),
+            peak_gpu_memory_bytes=machine.peak_gpu_memory_bytes(self.device),
+            warnings=tuple(self.warnings),
+        )
+
+    @contextmanager
+    def _phase(self, name: str) -> Iterator[dict[str, int]]:
+        self._report(Event(time_unix_s=time.time(), kind="phase", name=name))
+        started, extra = time.perf_counter(), dict[str, int]()
+        yield extra
+        seconds = time.perf_counter() - started
+        self.phases.append(Phase(name=name, seconds=seconds, tokens=extra.get("tokens")))
+
+    def _progress(self, done: int, total: int, message: str) -> None:
+        self._report(
+            Event(
+                time_unix_s=time.time(),
+                kind="progress",
+                name="rows",
+                message=message,
+                done=float(done),
+                total=float(total),
+                unit="rows",
+            )
+        )
+
+    def _warn(self, name: str, message: str) -> None:
+        self.warnings.append(message)
+        self._report(Event(time_unix_s=time.time(), kind="warning", name=name, message=message))

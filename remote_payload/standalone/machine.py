@@ -1,0 +1,53 @@
+"""Where the test computes: device, threads, memory."""
+
+import resource
+import sys
+
+import torch
+
+from remote_payload.failure import machine_failure
+
+
+def pick_device(wish: str) -> torch.device:
+    """`auto`, `cpu`, `cuda` or `cuda:N` as a device that works here. Raises JobFailure(machine)."""
+    if wish == "cpu":
+        return torch.device("cpu")
+    if wish == "auto":
+        return torch.device("cuda") if torch.cuda.is_available() else torch.device("cpu")
+    try:
+        device = torch.device(wish)
+    except RuntimeError:
+        device = torch.device("meta")
+    if device.type != "cuda":
+        raise machine_failure(f"`device` must be auto, cpu, cuda or cuda:N, found: {wish!r}")
+    if not torch.cuda.is_available():
+        raise machine_failure(
+            f"this machine's torch {torch.__version__} has no working CUDA, asked for: {wish}",
+            hint='`device = "auto"` takes the CPU where there is no GPU',
+        )
+    if device.index is not None and device.index >= torch.cuda.device_count():
+        raise machine_failure(f"this machine has {torch.cuda.device_count()} visible GPU(s), asked for: {wish}")
+    return device
+
+
+def device_name(device: torch.device) -> str:
+    """The GPU's name, or the CPU's by /proc/cpuinfo."""
+    if device.type == "cuda":
+        return str(torch.cuda.get_device_name(device))
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+            names = [line.partition(":")[2].strip() for line in file if line.startswith("model name")]
+    except OSError:
+        names = []
+    return names[0] if names else "CPU"
+
+
+def peak_memory_bytes() -> int:
+    """Largest resident size of this process so far (ru_maxrss counts KiB on Linux, bytes on macOS)."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+def peak_gpu_memory_bytes(device: torch.device) -> int | None:
+    """Largest memory torch held on the GPU; None on a CPU."""
+    return int(torch.cuda.max_memory_allocated(device)) if device.type == "cuda" else None

@@ -1,0 +1,163 @@
+"""The EAGLE-3 drafter (one Llama layer), many readings of it at once, on one row.
+
+Draft position j joins the captured states of token j (through fc) with the embedding of token j + offset. Step s >= 1 takes
+the drafter's own un-normed output of step s - 1 and the embedding of token j + offset + s, at rotary position j + s. Its attention
+sees the step-0 keys of all positions <= j (the true prefix) and its own chain's keys of steps 1..s: what a serving chain that
+starts at j sees. Residual is the un-normed fc output, as in SafeAILab's, SpecForge's and SGLang's forward.
+
+Two sums are split so that readings share work: fc over its slots (each state's projection is made once per row), and
+the layer's q, k, v over their [embedding | hidden] halves (the embedding half is made once per token).
+
+Shapes: R readings, T tokens, P judged positions, H hidden, Hq/Hkv heads of d, Q = Hq d, KV = Hkv d, D draft vocabulary.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch.nn.functional import linear, silu
+
+from remote_payload.standalone.attention import ChainCache, attend
+from remote_payload.standalone.checkpoint import Checkpoint
+from remote_payload.standalone.rope import rope_tables, rotate
+
+LOGIT_BYTES = 64 << 20
+"""Logits are made in pieces of at most this size, never (T, V) whole."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """One way to read the checkpoint: which captured state feeds which fc slot, and the token offset."""
+
+    slots: tuple[int, ...]
+    """Positions in the captured states, in fc order."""
+    token_offset: int
+
+    @property
+    def name(self) -> str:
+        """e.g. `slots 0,1,2 offset +1`."""
+        return f"slots {','.join(map(str, self.slots))} offset {self.token_offset:+d}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowInputs:
+    """What every reading of one row shares; projections fill up as readings ask for them."""
+
+    states: torch.Tensor  # (T, n, Ht)
+    token_qkv: torch.Tensor  # (T, Q + 2 KV), the embedding half
+    positions: torch.Tensor  # (P,) ascending draft positions
+    projections: dict[tuple[int, int], torch.Tensor]  # (state, slot) -> (T', H), T' = last position + 1
+
+
+class Drafter:
+    """The drafter's weights on a device, in a dtype."""
+
+    def __init__(self, checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> None:
+        config, self.config = checkpoint.config, checkpoint.config
+        self.device, self.dtype = device, dtype
+        weights = checkpoint.weights
+
+        def load(name: str) -> torch.Tensor:
+            return weights[name].to(device=device, dtype=dtype)
+
+        def load_optional(name: str) -> torch.Tensor | None:
+            return load(name) if name in weights else None
+
+        self.embedding = weights["embed_tokens.weight"].to(device)  # (V, H), stored dtype: it is only looked up
+        self.fc = load("fc.weight").split(config.target_hidden_size, dim=1)  # one (H, Ht) a slot
+        self.fc_bias = load_optional("fc.bias")
+        names = [f"layer.self_attn.{part}_proj" for part in ("q", "k", "v")]
+        qkv = torch.cat([load(f"{name}.weight") for name in names])  # (Q + 2 KV, 2 H)
+        self.qkv_embedding, self.qkv_hidden = (half.contiguous() for half in qkv.split(config.hidden_size, dim=1))
+        self.qkv_bias = torch.cat([load(f"{name}.bias") for name in names]) if config.attention_bias else None
+        self.out = load("layer.self_attn.o_proj.weight")
+        self.out_bias = load_optional("layer.self_attn.o_proj.bias")
+        self.gate_up = torch.cat([load("layer.mlp.gate_proj.weight"), load("layer.mlp.up_proj.weight")])
+        self.down = load("layer.mlp.down_proj.weight")
+        self.input_norm = load("layer.input_layernorm.weight")
+        self.hidden_norm = load("layer.hidden_norm.weight")
+        self.post_norm = load("layer.post_attention_layernorm.weight")
+        self.norm = load("norm.weight")
+        self.head = load("lm_head.weight")  # (D, H)
+        self._cos, self._sin = torch.empty(0), torch.empty(0)
+
+    def prepare(self, tokens: torch.Tensor, states: torch.Tensor, positions: torch.Tensor) -> RowInputs:
+        """Inputs that all readings of a row share. `tokens` (T,), `states` (T, n, Ht), `positions` (P,) ascending."""
+        embedded = self.embedding[tokens.to(self.device)].to(self.dtype)
+        token_qkv = linear(self._normed(embedded, self.input_norm), self.qkv_embedding, self.qkv_bias)
+        states = states[: int(positions[-1]) + 1].to(device=self.device, dtype=self.dtype)
+        return RowInputs(states=states, token_qkv=token_qkv, positions=positions.to(self.device), projections={})
+
+    def draft(self, inputs: RowInputs, readings: Sequence[Reading], steps: int) -> torch.Tensor:
+        """Greedy draft tokens (draft-vocabulary ids), (R, P, steps), teacher-forced.
+
+        Positions whose input token would lie outside the row get the nearest token of the row; the caller masks them.
+        """
+        query, key = self.config.heads * self.config.head_dim, self.config.kv_heads * self.config.head_dim
+        fused = torch.stack([self._fuse(inputs, reading.slots) for reading in readings])  # (R, T', H)
+        offsets = torch.tensor([reading.token_offset for reading in readings], device=self.device)[:, None]
+        everywhere = torch.arange(fused.shape[1], device=self.device)
+        cos, sin = self._angles(fused.shape[1] + steps)
+
+        prefix = linear(self._normed(fused, self.hidden_norm), self.qkv_hidden[query:])  # (R, T', 2 KV)
+        prefix = prefix + self._token_part(inputs, everywhere + offsets)[..., query:]
+        prefix_keys, prefix_values = (self._heads(part) for part in prefix.split(key, dim=-1))
+        cache = ChainCache(keys=rotate(prefix_keys, cos[everywhere], sin[everywhere]), values=prefix_values)
+
+        hidden = fused[:, inputs.positions]  # (R, P, H)
+        drafted = []
+        for step in range(steps):
+            at = inputs.positions + step
+            qkv = linear(self._normed(hidden, self.hidden_norm), self.qkv_hidden)
+            qkv = qkv + self._token_part(inputs, at + offsets)
+            queries, keys, values = (self._heads(part) for part in qkv.split([query, key, key], dim=-1))
+            if step > 0:
+                cache.append(rotate(keys, cos[at], sin[at]), values)
+            attended = attend(rotate(queries, cos[at], sin[at]), cache, inputs.positions)
+            hidden = hidden + linear(attended, self.out, self.out_bias)
+            hidden = hidden + self._mlp(self._normed(hidden, self.post_norm))
+            drafted.append(self._greedy(hidden))
+        return torch.stack(drafted, dim=-1)
+
+    def _fuse(self, inputs: RowInputs, slots: tuple[int, ...]) -> torch.Tensor:
+        """fc of one wiring as a sum of per-state projections, (T', H)."""
+        total: torch.Tensor | None = None
+        for slot, state in enumerate(slots):
+            if (state, slot) not in inputs.projections:
+                inputs.projections[state, slot] = linear(inputs.states[:, state], self.fc[slot])
+            part = inputs.projections[state, slot]
+            total = part if total is None else total + part
+        assert total is not None, "a reading has at least one slot"
+        return total if self.fc_bias is None else total + self.fc_bias
+
+    def _token_part(self, inputs: RowInputs, at: torch.Tensor) -> torch.Tensor:
+        return inputs.token_qkv[at.clamp(0, inputs.token_qkv.shape[0] - 1)]
+
+    def _heads(self, flat: torch.Tensor) -> torch.Tensor:
+        return flat.unflatten(-1, (-1, self.config.head_dim))
+
+    def _mlp(self, normed: torch.Tensor) -> torch.Tensor:
+        gate, up = linear(normed, self.gate_up).chunk(2, dim=-1)
+        return linear(silu(gate) * up, self.down)
+
+    def _normed(self, values: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+        return torch.rms_norm(values, values.shape[-1:], weight, self.config.rms_norm_eps)
+
+    def _greedy(self, hidden: torch.Tensor) -> torch.Tensor:
+        """Draft-vocabulary argmax of (R, P, H), logits made in pieces; (R, P)."""
+        normed = self._normed(hidden, self.norm)
+        return argmax_in_pieces(normed.flatten(0, 1), self.head).view(hidden.shape[:2])
+
+    def _angles(self, positions: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """cos and sin for positions 0.., grown as rows get longer; (positions, d / 2) in the model's dtype."""
+        if self._cos.shape[0] < positions:
+            config = self.config
+            cos, sin = rope_tables(config.rope, config.head_dim, positions, config.max_positions)
+            self._cos, self._sin = (part.to(device=self.device, dtype=self.dtype) for part in (cos, sin))
+        return self._cos, self._sin
+
+
+def argmax_in_pieces(states: torch.Tensor, head: torch.Tensor) -> torch.Tensor:
+    """argmax over the vocabulary of states (N, H) times head (V, H), in pieces of bounded size; (N,) int64."""
+    piece = max(1, LOGIT_BYTES // (head.shape[0] * head.element_size()))
+    return torch.cat([linear(part, head).argmax(dim=-1) for part in states.split(piece)])

@@ -1,0 +1,80 @@
+"""The target's folder: its config, and the only three of its tensors that the test reads."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from remote_payload.failure import checkpoint_failure
+from remote_payload.standalone.config import read_json
+from remote_payload.standalone.weight_files import StoredTensor, list_tensors
+
+FLOATS = ("F64", "F32", "F16", "BF16")
+NESTED = r"^(?:(?!.*(?:layers|visual|vision|audio|mtp)\b).*\.)?"
+"""A prefix such as `model.` or `language_model.model.`, never inside a layer (DeepSeek's MTP layer has an embedding too)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TargetFiles:
+    """What the target's folder says, before any tensor of it is read."""
+
+    folder: Path
+    architecture: str | None
+    layers: int | None
+    tied: bool
+    tensors: dict[str, StoredTensor]
+
+    def find(self, name: str) -> StoredTensor | None:
+        """The stored `embed_tokens.weight`, `lm_head.weight` or `norm.weight`, under whatever prefix; None = absent.
+
+        A tied target has no lm_head of its own: its embedding stands for it.
+        """
+        pattern = re.compile(NESTED + re.escape(name) + "$")
+        found = sorted((stored for stored in self.tensors if pattern.match(stored)), key=len)
+        if found:
+            return self.tensors[found[0]]
+        return self.find("embed_tokens.weight") if name == "lm_head.weight" and self.tied else None
+
+    def require(self, name: str) -> StoredTensor:
+        """As `find`; raises JobFailure(checkpoint) where the tensor is absent or quantised."""
+        stored = self.find(name)
+        if stored is None:
+            raise checkpoint_failure(
+                f"the target has no `{name}` under any known prefix: {self.folder}",
+                hint="the test reads embed_tokens, lm_head and the final norm of the target; is this its whole folder?",
+            )
+        if stored.dtype not in FLOATS:
+            raise checkpoint_failure(
+                f"the target's `{stored.name}` must hold floats, found a quantised {stored.dtype}: {stored.path}",
+                hint="give the folder of the unquantised target; only three of its tensors are read",
+            )
+        return stored
+
+
+def read_target(folder: Path) -> TargetFiles:
+    """Look at a target's folder without reading its weights. Raises JobFailure(checkpoint)."""
+    _, value = read_json(folder, "target")
+    text = value.get("text_config") if isinstance(value.get("text_config"), dict) else value
+    architectures = value.get("architectures") or [None]
+    return TargetFiles(
+        folder=folder,
+        architecture=architectures[0],
+        layers=_layers(text),
+        tied=bool(text.get("tie_word_embeddings", value.get("tie_word_embeddings", False))),
+        tensors=list_tensors(folder, "target"),
+    )
+
+
+def read_finite(stored: StoredTensor) -> torch.Tensor:
+    """Read a target's tensor; raises JobFailure(checkpoint) when it holds NaN or infinity."""
+    tensor = stored.read()
+    if not bool(torch.isfinite(tensor).all()):
+        raise checkpoint_failure(f"the target's `{stored.name}` holds NaN or infinity: {stored.path}")
+    return tensor
+
+
+def _layers(text: dict[str, Any] | Any) -> int | None:
+    found = text.get("num_hidden_layers")
+    return found if isinstance(found, int) and not isinstance(found, bool) and found > 0 else None

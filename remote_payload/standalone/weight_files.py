@@ -1,0 +1,124 @@
+"""Safetensors files of a model folder, single or sharded: which tensors there are, and reading chosen ones.
+
+Nothing but safetensors is opened: a `.bin` is a pickle. Files are memory-mapped, so only the tensors asked for are read.
+"""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError, safe_open
+
+from remote_payload.failure import JobFailure, checkpoint_failure
+
+INDEX = "model.safetensors.index.json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredTensor:
+    """One tensor of a file, not read yet."""
+
+    name: str
+    path: Path
+    shape: tuple[int, ...]
+    dtype: str
+    """As safetensors spells it: BF16, F32, I64, ..."""
+
+    def read(self) -> torch.Tensor:
+        """The tensor on the CPU, in its stored dtype. Raises JobFailure(checkpoint)."""
+        try:
+            with safe_open(self.path, framework="pt") as file:
+                return file.get_tensor(self.name)
+        except (SafetensorError, OSError) as error:
+            raise _unreadable(self.path, error) from None
+
+
+def list_tensors(folder: Path, role: str) -> dict[str, StoredTensor]:
+    """Every tensor of the folder by its stored name. Raises JobFailure(checkpoint) naming every unreadable file."""
+    tensors: dict[str, StoredTensor] = {}
+    bad: list[JobFailure] = []
+    for path in weight_paths(folder, role):
+        try:
+            tensors.update(_list_file(path))
+        except JobFailure as failure:
+            bad.append(failure)
+    if bad:
+        raise checkpoint_failure(
+            bad[0].failure.message,
+            hint=bad[0].failure.hint,
+            details=tuple(failure.failure.message for failure in bad),
+        )
+    return tensors
+
+
+def weight_paths(folder: Path, role: str) -> list[Path]:
+    """The safetensors files of a model folder, in name order. Raises JobFailure(checkpoint) where there is none."""
+    if (folder / INDEX).is_file():
+        return _indexed_paths(folder, role)
+    paths = sorted(folder.glob("*.safetensors"))
+    if paths:
+        return paths
+    pickles = sorted([*folder.glob("*.bin"), *folder.glob("*.pt"), *folder.glob("*.pth")])
+    if pickles:
+        raise checkpoint_failure(
+            f"the {role}'s weights must be safetensors, found only a pickle, which is not opened: {pickles[0]}",
+            hint="convert it once where you trust it: safetensors.torch.save_file(torch.load(..., weights_only=True), ...)",
+        )
+    raise checkpoint_failure(
+        f"the {role}'s folder has no *.safetensors: {folder}",
+        hint="point at the exported model folder, the one that holds config.json and *.safetensors",
+    )
+
+
+def files_sha256(paths: list[Path]) -> str:
+    """One sha256 over the contents of the files, in the order given."""
+    digest = hashlib.sha256()
+    for path in paths:
+        with path.open("rb") as file:
+            while block := file.read(1 << 20):
+                digest.update(block)
+    return digest.hexdigest()
+
+
+def _indexed_paths(folder: Path, role: str) -> list[Path]:
+    index = folder / INDEX
+    try:
+        names = sorted(set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise checkpoint_failure(f"the {role}'s index must hold a `weight_map`: {index}: {error!r}") from None
+    outside = [name for name in names if not isinstance(name, str) or Path(name).name != name]
+    if outside:
+        raise checkpoint_failure(
+            f"the {role}'s index must name files of its own folder, found: {outside[0]!r}: {index}"
+        )
+    missing = [name for name in names if not (folder / name).is_file()]
+    if missing:
+        raise checkpoint_failure(
+            f"the {role}'s index names {len(missing)} file(s) that are not there: {', '.join(missing)}: {folder}",
+            hint="the copy or download is incomplete",
+            details=tuple(missing),
+        )
+    return [folder / name for name in names]
+
+
+def _list_file(path: Path) -> dict[str, StoredTensor]:
+    try:
+        with safe_open(path, framework="pt") as file:
+            found = {}
+            for name in file.keys():  # noqa: SIM118 - safe_open is not a mapping
+                piece = file.get_slice(name)
+                found[name] = StoredTensor(
+                    name=name, path=path, shape=tuple(piece.get_shape()), dtype=str(piece.get_dtype())
+                )
+            return found
+    except (SafetensorError, OSError) as error:
+        raise _unreadable(path, error) from None
+
+
+def _unreadable(path: Path, error: Exception) -> JobFailure:
+    return checkpoint_failure(
+        f"not a whole safetensors file ({error}): {path}",
+        hint="the file is truncated or of another format; copy or export it again",
+    )

@@ -1,0 +1,120 @@
+"""Which reading of the checkpoint fits: every ordered choice of slots, pruned on few rows, then the finalists on all.
+
+Screen: all wirings, first step only, worse half dropped after each row. Search: the survivors with all steps, then the
+best of them at the other token offsets. Both on the first few rows. Full: best, runner-up and declared on every row.
+"""
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import permutations
+from typing import Literal
+
+import torch
+
+from remote_payload.schema.standalone import ReadingFacts
+from remote_payload.standalone.acceptance import JudgedRow, Teacher, measure
+from remote_payload.standalone.model import Drafter, Reading
+
+ENOUGH_POSITIONS = 48
+"""Judged positions before the screen drops anything: fewer say too little (standard error 7 %)."""
+
+
+@dataclass(kw_only=True)
+class Tally:
+    """How a reading did so far, in one stage."""
+
+    reading: Reading
+    stage: Literal["screen", "search", "full"]
+    rows: int = 0
+    positions: int = 0
+    first_step_hits: int = 0
+    leading_hits: int = 0
+    """Hits before the first miss, summed over positions: what a chain would have accepted."""
+    seconds: float = 0.0
+
+    @property
+    def score(self) -> float:
+        """Mean accepted drafts a position."""
+        return self.leading_hits / max(1, self.positions)
+
+    def facts(self, states: tuple[int, ...] | None) -> ReadingFacts:
+        """The record; `states` labels the captured states."""
+        return ReadingFacts(
+            name=self.reading.name,
+            slots=self.reading.slots,
+            states=tuple(states[slot] for slot in self.reading.slots) if states else None,
+            token_offset=self.reading.token_offset,
+            stage=self.stage,
+            rows=self.rows,
+            positions=self.positions,
+            first_step_hits=self.first_step_hits,
+            seconds=self.seconds,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measurer:
+    """Drafter and teacher, ready to measure readings on judged rows."""
+
+    drafter: Drafter
+    teacher: Teacher
+
+    def add(self, tallies: Sequence[Tally], judged: JudgedRow, steps: int) -> torch.Tensor:
+        """Measure the tallies' readings on one row, add to them, and give the hits (R, P, steps)."""
+        started = time.perf_counter()
+        hits = measure(self.drafter, self.teacher, judged, [tally.reading for tally in tallies], steps)
+        share = (time.perf_counter() - started) / len(tallies)
+        counted = hits[:, judged.counted]  # (R, C, steps)
+        first = counted[..., 0].sum(dim=1).tolist()
+        leading = counted.to(torch.int64).cumprod(dim=-1).sum(dim=(1, 2)).tolist()
+        for index, tally in enumerate(tallies):
+            tally.rows += 1
+            tally.positions += counted.shape[1]
+            tally.first_step_hits += first[index]
+            tally.leading_hits += leading[index]
+            tally.seconds += share
+        return hits
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """The outcome of the search: everything measured on few rows, best first."""
+
+    ranked: tuple[Tally, ...]
+    dropped: tuple[Tally, ...]
+
+    def finalists(self, declared: Reading | None) -> tuple[Reading, ...]:
+        """Best, runner-up and declared, each once."""
+        readings = [tally.reading for tally in self.ranked[:2]] + ([declared] if declared else [])
+        return tuple(dict.fromkeys(readings))
+
+
+def wirings(captured: int, slots: int) -> list[Reading]:
+    """Every ordered choice of `slots` of `captured` states at token offset +1."""
+    return [Reading(slots=choice, token_offset=1) for choice in permutations(range(captured), slots)]
+
+
+def screen(
+    measurer: Measurer, rows: Iterable[JudgedRow], readings: Sequence[Reading], keep: int
+) -> tuple[list[Tally], list[Tally]]:
+    """First step of all readings; (survivors best first, dropped). Drops the worse half after each row, down to `keep`."""
+    live = [Tally(reading=reading, stage="screen") for reading in readings]
+    dropped: list[Tally] = []
+    for judged in rows:
+        measurer.add(live, judged, 1)
+        live.sort(key=lambda tally: -tally.score)
+        if live[0].positions >= ENOUGH_POSITIONS:
+            cut = max(keep, len(live) // 2)
+            dropped, live = live[cut:] + dropped, live[:cut]
+            if len(live) <= keep:
+                break
+    return live[:keep], live[keep:] + dropped
+
+
+def search(measurer: Measurer, rows: Iterable[JudgedRow], readings: Sequence[Reading], steps: int) -> list[Tally]:
+    """All steps of a few readings; best first."""
+    tallies = [Tally(reading=reading, stage="search") for reading in readings]
+    for judged in rows:
+        measurer.add(tallies, judged, steps)
+    return sorted(tallies, key=lambda tally: -tally.score)
