@@ -101,14 +101,14 @@ class _Agent(AgentSSH):
             connection.settimeout(_AGENT_TIMEOUT_S)
             try:
                 connection.connect(self._path)
-                self._connect(connection)
+                self._connect(connection)  # type: ignore[attr-defined]  # missing in the stubs
                 self.keys = self.get_keys()
             except (OSError, paramiko.SSHException):
                 connection.close()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._close()
+        self._close()  # type: ignore[attr-defined]  # missing in the stubs
 
 
 def _public_blob(file: Path) -> bytes:

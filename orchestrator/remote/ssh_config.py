@@ -35,7 +35,7 @@ class SshTarget:
 
     alias: what the user wrote. identity_agent: socket path, or None for no agent. proxy_jump: hops in dialling order,
     each with an empty proxy_jump of its own. host_key_alias: the name known_hosts is asked for, if not hostname:port.
-    proxy_command: a shell command whose stdin and stdout are the connection, tokens not yet replaced.
+    proxy_command: a shell command whose stdin and stdout are the connection.
     """
 
     alias: str
@@ -119,17 +119,13 @@ def _resolve(destination: Destination, alias: str, *, forced_jump: Sequence[str]
     jumps = list(forced_jump) if forced_jump is not None else _jump_list(options)
     if not jumps:
         return target
-    hops = _hops(jumps, depth)
-    if any((hop.hostname, hop.port, hop.user) == (target.hostname, target.port, target.user) for hop in hops):
-        return target  # `Host *` with a ProxyJump also matches the jump host itself; ssh dials that one directly
+    *before, last = jumps  # the last jump is the host next to the target; the ones before it lead there
+    hop = parse_destination(last)
+    if hop.host.lower() in (destination.host.lower(), target.hostname.lower()) and hop.port in (None, target.port):
+        return target  # a ProxyJump under `Host *` also matches the jump host itself, which is dialled directly
+    nearest = _resolve(hop, last, forced_jump=before or None, depth=depth + 1)
+    hops = (*nearest.proxy_jump, replace(nearest, proxy_jump=()))
     return replace(target, proxy_jump=hops, proxy_command=None)
-
-
-def _hops(jumps: Sequence[str], depth: int) -> tuple[SshTarget, ...]:
-    """The last jump is the host next to the target; the ones before it lead to it."""
-    *before, last = jumps
-    nearest = _resolve(parse_destination(last), last, forced_jump=before or None, depth=depth + 1)
-    return (*nearest.proxy_jump, replace(nearest, proxy_jump=()))
 
 
 def read_options(destination: Destination) -> Options:
@@ -139,7 +135,9 @@ def read_options(destination: Destination) -> Options:
     if ssh is None:
         from orchestrator.remote import ssh_config_fallback  # noqa: PLC0415 -- paramiko is slow to import
 
-        return ssh_config_fallback.read_options(destination, config)
+        options = ssh_config_fallback.read_options(destination.host, config)
+        options |= {"user": [destination.user]} if destination.user is not None else {}
+        return options | ({"port": [str(destination.port)]} if destination.port is not None else {})
     argv = [ssh, "-G"]
     argv += ["-F", config] if config else []
     argv += ["-l", destination.user] if destination.user is not None else []
@@ -157,11 +155,11 @@ def read_options(destination: Destination) -> Options:
     if done.returncode != 0:
         words = [line for line in done.stderr.decode(errors="replace").splitlines() if "Pseudo-terminal" not in line]
         raise UsageError(f"OpenSSH cannot resolve {destination.host!r}: {' '.join(words) or 'no reason given'}")
-    options: dict[str, list[str]] = {}
+    resolved: dict[str, list[str]] = {}
     for line in done.stdout.decode(errors="surrogateescape").splitlines():
         keyword, _, value = line.partition(" ")
-        options.setdefault(keyword.lower(), []).append(value.strip())
-    return options
+        resolved.setdefault(keyword.lower(), []).append(value.strip())
+    return resolved
 
 
 def _target(options: Options, destination: Destination, alias: str) -> SshTarget:
@@ -172,7 +170,7 @@ def _target(options: Options, destination: Destination, alias: str) -> SshTarget
     port = int(_one(options, "port") or destination.port or 22)
     bare = SshTarget(alias=alias, hostname=hostname, port=port, user=user)
     tokens = token_values(bare, destination.host)
-    timeout = _one(options, "connecttimeout")
+    timeout, command = _one(options, "connecttimeout"), _one(options, "proxycommand")
     return replace(
         bare,
         identity_files=_paths(options.get("identityfile", ()), tokens, several_per_line=False),
@@ -183,7 +181,7 @@ def _target(options: Options, destination: Destination, alias: str) -> SshTarget
         global_known_hosts_files=_paths(options.get("globalknownhostsfile", ()), tokens, several_per_line=True),
         host_key_alias=_one(options, "hostkeyalias"),
         connect_timeout_s=float(timeout) if timeout and timeout.isdigit() and int(timeout) > 0 else None,
-        proxy_command=_one(options, "proxycommand"),
+        proxy_command=replace_tokens(command, tokens) if command is not None else None,
     )
 
 
