@@ -1,6 +1,8 @@
 """Standalone results made by hand: rows and hits written as plain lists, packed as the wire wants them."""
 
 import base64
+import functools
+import random
 from collections.abc import Callable, Sequence
 
 from remote_payload.schema import (
@@ -80,20 +82,22 @@ def leading(lengths: dict[int, int]) -> Callable[[int, int], bool]:
 def made_readings(
     shares: dict[tuple[tuple[int, ...], int], float], *, rows: int = 12, tokens: int = 60, steps: int = 3
 ) -> tuple[tuple[RowFacts, ...], tuple[ReadingHits, ...], tuple[ReadingFacts, ...]]:
-    """Rows and hits of several readings `{(slots, offset): share of hits}`, spread evenly, a little unlike by row."""
+    """Rows and hits of several readings `{(slots, offset): share of hits}`, as if by chance, rows a little unlike."""
     mask = [0] * 10 + [1] * (tokens - 10)
     all_rows = tuple(made_row(row, mask) for row in range(rows))
-    hits, facts = [], []
+    hits: list[ReadingHits] = []
+    facts: list[ReadingFacts] = []
     for (slots, offset), share in shares.items():
         name = f"slots {','.join(map(str, slots))} offset {offset:+d}"
 
-        def hit(j: int, s: int, row: int, share: float = share) -> bool:
-            wave = share + 0.05 * ((row % 3) - 1)
-            return ((j * 7 + s * 3 + row * 11) % 100) / 100 < wave
+        draws = random.Random(name)  # the same on every machine
+        table = [[[draws.random() for _ in range(steps)] for _ in range(tokens)] for _ in range(rows)]
 
-        own = [made_hits(name, row, mask, steps, lambda j, s, row=row: hit(j, s, row)) for row in range(rows)]
-        hits += own
-        first = sum(hit(j, 0, row) for row in range(rows) for j in range(tokens) if j + 1 < tokens and mask[j + 1])
+        def hit(row: int, j: int, s: int, table: list[list[list[float]]] = table, share: float = share) -> bool:
+            return table[row][j][s] < share + 0.05 * ((row % 3) - 1)
+
+        hits += [made_hits(name, row, mask, steps, functools.partial(hit, row)) for row in range(rows)]
+        first = sum(hit(row, j, 0) for row in range(rows) for j in range(tokens - 1) if mask[j + 1])
         facts.append(
             ReadingFacts(
                 name=name,

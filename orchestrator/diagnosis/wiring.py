@@ -1,0 +1,198 @@
+"""Is the drafter fed what it was trained on? The declared reading of its inputs against the best one, and the fix.
+
+The best reading is picked among many on the data it is then judged by, so the interval that decides is widened for the
+number of readings tried (Bonferroni). Not covered: states that were not captured, drafters that mix tokens otherwise.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from orchestrator.compare.figures import ReadingFigures, first_step_difference, reading_figures, same_rows, walk_ratio
+from orchestrator.compare.stats import CONFIDENCE, Estimate
+from orchestrator.diagnosis.sglang_ids import Spelling, spell
+from orchestrator.errors import InvalidRunError
+from remote_payload.schema import ReadingFacts, ReadingHits, RowFacts, StandaloneResult
+
+Verdict = Literal[
+    "sound",
+    "mis_wired",
+    "cannot_separate",
+    "unlabelled",
+    "declared_not_captured",
+    "cannot_serve",
+    "unknown_rule",
+]
+SERVED_OFFSET = 1
+"""Every server pairs the state of token t with the embedding of token t+1."""
+
+SEPARATION = 0.01
+"""Step-1 accuracy by which the best reading must be ahead at least; less is no wiring fault, however many rows."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasuredReading:
+    """A reading and its figures over all rows."""
+
+    facts: ReadingFacts
+    figures: ReadingFigures
+
+
+@dataclass(frozen=True, kw_only=True)
+class WiringVerdict:
+    """What the test says about the wiring. `difference` and `ratio` are best minus / over `against`."""
+
+    verdict: Verdict
+    best: MeasuredReading
+    declared: MeasuredReading | None
+    runner_up: MeasuredReading | None
+    against: Literal["declared", "runner-up"] | None
+    """What the best reading was compared with; None where there is nothing to compare."""
+    difference: Estimate | None
+    """Step-1 accuracy, paired by row."""
+    ratio: Estimate | None
+    """Accept length of the serving walk, relative difference, paired by row."""
+    readings_tried: int
+    spelling: Spelling | None
+    """Config ids that would feed the best reading; None where its states are unknown or nothing needs mending."""
+    headline: str
+    fix: tuple[str, ...]
+    """What to do, a line each; empty where there is nothing to mend."""
+
+
+def judge_wiring(result: StandaloneResult, rows: Sequence[RowFacts], hits: Sequence[ReadingHits]) -> WiringVerdict:
+    """Judge a standalone test. Raises InvalidRunError where no reading was measured on all rows."""
+    measured = [
+        MeasuredReading(facts=facts, figures=reading_figures(facts.name, rows, hits))
+        for facts in result.readings
+        if facts.stage == "full"
+    ]
+    if not measured:
+        raise InvalidRunError("expected a reading that was measured on all rows, found none in the result")
+    declared = next((item for item in measured if _is_declared(item.facts, result)), None)
+    ranked = sorted(measured, key=lambda item: (-(item.figures.first_step.value or 0.0), item is not declared))
+    best, runner_up = ranked[0], ranked[1] if len(ranked) > 1 else None
+    other = runner_up if best is declared else declared
+    confidence = 1 - (1 - CONFIDENCE) / max(1, len(result.readings) - 1)
+    difference = ratio = None
+    if other is not None and same_rows(best.figures, other.figures):
+        difference = first_step_difference(best.figures, other.figures, confidence)
+        ratio = walk_ratio(best.figures, other.figures, CONFIDENCE)
+    verdict = _verdict(result, best is declared, declared is not None, difference)
+    spelling = None
+    if verdict not in ("sound", "unlabelled") and best.facts.states is not None:
+        spelling = spell(best.facts.states, result.declared.target_class, result.declared.target_layers)
+    return WiringVerdict(
+        verdict=verdict,
+        best=best,
+        declared=declared,
+        runner_up=runner_up,
+        against=None if difference is None else "runner-up" if best is declared else "declared",
+        difference=difference,
+        ratio=ratio,
+        readings_tried=len(result.readings),
+        spelling=spelling,
+        headline=_headline(verdict, result, best is declared, difference),
+        fix=_fix(verdict, result, best, spelling),
+    )
+
+
+def _is_declared(facts: ReadingFacts, result: StandaloneResult) -> bool:
+    return facts.slots == result.declared.slots and facts.token_offset == SERVED_OFFSET
+
+
+def _verdict(result: StandaloneResult, best_is_declared: bool, placed: bool, difference: Estimate | None) -> Verdict:
+    declared = result.declared
+    if result.rows.states is None:
+        return "unlabelled"
+    if declared.captured is None:
+        return "unknown_rule"
+    if declared.problem is not None:
+        return "cannot_serve"
+    if not placed:
+        return "declared_not_captured"
+    if difference is None or difference.low is None or difference.low <= SEPARATION:
+        return "cannot_separate"
+    return "sound" if best_is_declared else "mis_wired"
+
+
+def _headline(verdict: Verdict, result: StandaloneResult, best_is_declared: bool, difference: Estimate | None) -> str:
+    if verdict == "cannot_separate":
+        return _no_separation(best_is_declared, difference)
+    return {
+        "sound": "wiring is sound: serving feeds the drafter the states it reads best",
+        "mis_wired": "mis-wired: serving would feed the drafter other states than it reads best",
+        "unlabelled": "wiring unknown: the captured states carry no labels, so only the best reading can be named",
+        "declared_not_captured": (
+            f"wiring unknown: serving would feed states {list(result.declared.captured or ())}, "
+            f"the rows hold only states {list(result.rows.states or ())}"
+        ),
+        "cannot_serve": f"cannot be served as configured: {result.declared.problem}",
+        "unknown_rule": f"wiring unknown: {result.declared.problem or 'what serving would feed cannot be told'}",
+    }[verdict]
+
+
+def _no_separation(best_is_declared: bool, difference: Estimate | None) -> str:
+    if difference is None:
+        return "cannot tell: the declared reading has no other reading on the same rows to be compared with"
+    if difference.low is None:
+        return f"cannot tell: {difference.rows} rows are too few for an interval"
+    if best_is_declared:
+        return "cannot separate: the declared reading is the best, and the runner-up may read as well"
+    return "cannot separate: another reading is ahead of the declared one, by chance or by next to nothing"
+
+
+def _fix(
+    verdict: Verdict, result: StandaloneResult, best: MeasuredReading, spelling: Spelling | None
+) -> tuple[str, ...]:
+    if verdict == "sound":
+        return ()
+    if verdict == "unlabelled":
+        return ("name the captured states with `--states` (HF hidden_states indices, `embed` for 0) and run again",)
+    if verdict == "cannot_separate":
+        return ("capture more rows and run again; nothing is known to be wrong with the config",)
+    lines = []
+    if verdict == "declared_not_captured":
+        lines.append(f"capture rows that also hold states {_missing(result)} and run again, to compare the two")
+    if best.facts.token_offset != SERVED_OFFSET:
+        lines.append(
+            f"the best reading pairs state t with token t{best.facts.token_offset:+d}; every server pairs t with t+1: "
+            "no config mends this, the drafter must be trained again"
+        )
+        return tuple(lines)
+    return (*lines, *_config_lines(result, best, spelling))
+
+
+def _config_lines(result: StandaloneResult, best: MeasuredReading, spelling: Spelling | None) -> tuple[str, ...]:
+    wanted = f"states {list(best.facts.states or ())}"
+    if spelling is None or spelling.ids is None:
+        reason = spelling.problem if spelling else "its states are not labelled"
+        return (f"the best reading needs {wanted}, and no ids are known that serve it: {reason}",)
+    lines = []
+    if spelling.block_order is not None:
+        lines.append(
+            "SGLang joins states in layer order: first re-order the column blocks of the drafter's fc.weight to "
+            f"{list(spelling.block_order)} (block numbers as they are now)"
+        )
+    block = {"use_aux_hidden_state": True, "eagle_aux_hidden_state_layer_ids": list(spelling.ids)}
+    lines.append(f'set in the drafter\'s config.json: "eagle_config": {json.dumps(block)}')
+    lines.append(f"this feeds {wanted} by the rule `{spelling.rule}`, {spelling.valid_for}")
+    now = result.declared.config_ids
+    lines.append(
+        f"now: {'ids ' + str(list(now)) if now is not None else 'no ids, so the defaults hold'}, {_now(result)}"
+    )
+    if result.declared.ignored_top_level_ids is not None:
+        lines.append("ids at the top level of config.json are never read by SGLang; they belong into `eagle_config`")
+    return tuple(lines)
+
+
+def _now(result: StandaloneResult) -> str:
+    captured = result.declared.captured
+    if captured is None:
+        return "what they feed is unknown"
+    return f"feeding states {list(captured)} by the rule `{result.declared.rule}`, {result.declared.valid_for}"
+
+
+def _missing(result: StandaloneResult) -> list[int]:
+    return [state for state in result.declared.captured or () if state not in (result.rows.states or ())]

@@ -1,0 +1,174 @@
+from dataclasses import replace
+
+import pytest
+
+from orchestrator.diagnosis.wiring import WiringVerdict, judge_wiring
+from orchestrator.errors import InvalidRunError
+from remote_payload.schema import DeclaredWiring
+from tests.support.made_results import made_declared, made_hits, made_readings, made_result, made_row
+
+STORY = {((0, 1, 2), 1): 0.75, ((1, 2, 3), 1): 0.30, ((0, 2, 1), 1): 0.45}
+EMBED = (0, 1, 2)
+LATER = (1, 2, 3)
+
+
+def judge(
+    shares: dict[tuple[tuple[int, ...], int], float],
+    declared: DeclaredWiring,
+    *,
+    states: tuple[int, ...] | None = (0, 2, 4, 5),
+    rows: int = 12,
+) -> WiringVerdict:
+    row_facts, hits, readings = made_readings(shares, rows=rows)
+    return judge_wiring(made_result(readings, declared, states=states, rows=rows), row_facts, hits)
+
+
+def test_the_story_is_mis_wired_and_the_config_line_is_spelled() -> None:
+    verdict = judge(STORY, made_declared((2, 4, 5), LATER, config_ids=(1, 3, 4)))
+    assert verdict.verdict == "mis_wired"
+    assert verdict.best.facts.states == (0, 2, 4)
+    assert verdict.declared is not None
+    assert verdict.declared.figures.first_step.value == pytest.approx(0.30, abs=0.05)
+    assert verdict.best.figures.first_step.value == pytest.approx(0.75, abs=0.05)
+    assert verdict.difference is not None
+    assert verdict.difference.low is not None
+    assert 0.3 < verdict.difference.low < verdict.difference.value < 0.6  # type: ignore[operator]
+    assert verdict.ratio is not None
+    assert verdict.ratio.low is not None
+    assert verdict.ratio.low > 0.5
+    assert '"eagle_aux_hidden_state_layer_ids": [-1, 1, 3]' in verdict.fix[0]
+    assert "0.5.22" in verdict.fix[1]
+    assert "now: ids [1, 3, 4], feeding states [2, 4, 5]" in verdict.fix[2]
+
+
+def test_the_same_drafter_with_the_right_ids_is_sound() -> None:
+    verdict = judge(STORY, made_declared((0, 2, 4), EMBED, config_ids=(-1, 1, 3)))
+    assert verdict.verdict == "sound"
+    assert verdict.against == "runner-up"
+    assert verdict.fix == ()
+    assert verdict.spelling is None
+
+
+def test_kimi_spells_the_embedding_as_zero() -> None:
+    declared = made_declared(
+        (3, 31, 59), LATER, config_ids=(2, 30, 58), target_class="KimiK25ForConditionalGeneration", layers=61
+    )
+    verdict = judge(STORY, declared, states=(0, 3, 31, 59))
+    assert verdict.verdict == "mis_wired"
+    assert "[0, 3, 31]" in verdict.fix[0]
+    assert "0.5.15" in verdict.fix[1]
+
+
+def test_close_readings_cannot_be_separated() -> None:
+    close = {((1, 2, 3), 1): 0.50, ((0, 1, 2), 1): 0.505}
+    ahead = judge(close, made_declared((2, 4, 5), LATER))
+    assert ahead.verdict == "cannot_separate"
+    assert "cannot separate" in ahead.headline
+
+
+def test_a_tie_counts_for_the_declared_reading() -> None:
+    never = {((0, 1, 2), 1): -1.0, ((1, 2, 3), 1): -1.0}
+    verdict = judge(never, made_declared((2, 4, 5), LATER))
+    assert verdict.best is verdict.declared
+    assert verdict.verdict == "cannot_separate"
+    assert "runner-up may read as well" in verdict.headline
+
+
+def test_a_certain_difference_of_next_to_nothing_is_no_wiring_fault() -> None:
+    mask = [0] * 10 + [1] * 200
+    names = {EMBED: "slots 0,1,2 offset +1", LATER: "slots 1,2,3 offset +1"}
+    rows = tuple(made_row(row, mask) for row in range(12))
+    hits = [made_hits(names[EMBED], row, mask, 3, lambda j, s: j % 2 == 0 or j == 11) for row in range(12)]
+    hits += [made_hits(names[LATER], row, mask, 3, lambda j, s: j % 2 == 0) for row in range(12)]
+    facts = made_readings({(EMBED, 1): 0.5, (LATER, 1): 0.5})[2]
+    verdict = judge_wiring(made_result(facts, made_declared((2, 4, 5), LATER)), rows, hits)
+    assert verdict.difference is not None
+    assert verdict.difference.excludes_zero  # one position in 200, in every row alike
+    assert verdict.verdict == "cannot_separate"
+
+
+def test_too_few_rows_cannot_tell_however_large_the_difference() -> None:
+    verdict = judge(STORY, made_declared((2, 4, 5), LATER), rows=3)
+    assert verdict.verdict == "cannot_separate"
+    assert "3 rows are too few" in verdict.headline
+
+
+def test_unlabelled_states_give_the_best_alone() -> None:
+    verdict = judge(STORY, made_declared((2, 4, 5), None), states=None)
+    assert verdict.verdict == "unlabelled"
+    assert verdict.declared is None
+    assert verdict.best.facts.slots == EMBED
+    assert "--states" in verdict.fix[0]
+
+
+def test_declared_states_that_were_not_captured_are_named() -> None:
+    verdict = judge(STORY, made_declared((2, 4, 6), None))
+    assert verdict.verdict == "declared_not_captured"
+    assert "[2, 4, 6]" in verdict.headline
+    assert "states [6]" in verdict.fix[0]
+    assert "[-1, 1, 3]" in verdict.fix[1]
+
+
+def test_a_config_that_cannot_be_served_says_so() -> None:
+    declared = made_declared(
+        (2, 30),
+        None,
+        config_ids=(-1, 2, 30),
+        target_class="DeepseekV3ForCausalLM",
+        layers=61,
+        problem="captured 2 of 3",
+    )
+    verdict = judge(STORY, declared, states=(0, 2, 30, 58))
+    assert verdict.verdict == "cannot_serve"
+    assert "captured 2 of 3" in verdict.headline
+    assert "[0, 2, 30]" in verdict.fix[0]
+
+
+def test_an_unknown_target_class_is_not_guessed_at() -> None:
+    declared = made_declared(None, None, target_class="MambaForCausalLM", problem="no rule is known for Mamba")
+    verdict = judge(STORY, declared)
+    assert verdict.verdict == "unknown_rule"
+    assert "no ids are known" in verdict.fix[0]
+
+
+def test_an_order_sglang_cannot_feed_needs_the_fc_reordered() -> None:
+    verdict = judge({((2, 0, 1), 1): 0.75, ((1, 2, 3), 1): 0.3}, made_declared((2, 4, 5), LATER))
+    assert verdict.verdict == "mis_wired"
+    assert "[1, 2, 0]" in verdict.fix[0]
+    assert "[-1, 1, 3]" in verdict.fix[1]
+
+
+def test_another_token_offset_is_beyond_any_config() -> None:
+    verdict = judge({((0, 1, 2), 0): 0.75, ((1, 2, 3), 1): 0.3}, made_declared((2, 4, 5), LATER))
+    assert verdict.verdict == "mis_wired"
+    assert "t+0" in verdict.fix[0]
+    assert "trained again" in verdict.fix[0]
+    assert len(verdict.fix) == 1
+
+
+def test_top_level_ids_are_pointed_at() -> None:
+    declared = replace(made_declared((2, 4, 5), LATER), ignored_top_level_ids=(-1, 1, 3))
+    verdict = judge(STORY, declared)
+    assert "no ids, so the defaults hold" in verdict.fix[2]
+    assert "never read by SGLang" in verdict.fix[3]
+
+
+def test_many_tried_readings_widen_the_interval_that_decides() -> None:
+    row_facts, hits, readings = made_readings(STORY)
+    declared = made_declared((2, 4, 5), LATER)
+    few = judge_wiring(made_result(readings, declared), row_facts, hits)
+    screened = [replace(readings[0], name=f"screened {n}", stage="screen") for n in range(60)]
+    many = judge_wiring(made_result([*readings, *screened], declared), row_facts, hits)
+    assert few.difference is not None
+    assert many.difference is not None
+    assert many.difference.low < few.difference.low  # type: ignore[operator]
+    assert many.verdict == "mis_wired"
+
+
+def test_a_result_without_a_full_reading_is_no_result() -> None:
+    row_facts, hits, readings = made_readings({((0, 1, 2), 1): 0.5})
+    screened = [replace(fact, stage="screen") for fact in readings]
+    with pytest.raises(InvalidRunError, match="measured on all rows"):
+        judge_wiring(made_result(screened, made_declared((0, 2, 4), EMBED)), row_facts, hits)
+    with pytest.raises(InvalidRunError, match="expected hits of the reading"):
+        judge_wiring(made_result(readings, made_declared((0, 2, 4), EMBED)), row_facts, ())
