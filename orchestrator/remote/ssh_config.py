@@ -19,11 +19,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from orchestrator.errors import UsageError
+from orchestrator.remote.destination import FORBIDDEN, Destination, parse_destination
 
 SSH_CONFIG_VARIABLE = "EAGLE3_REMOTE_SSH_CONFIG"
 MAX_HOPS = 8
 _RESOLVE_TIMEOUT_S = 15.0  # `Match exec` commands of the user's config run inside `ssh -G`
-_FORBIDDEN = re.compile(r"[\s'\"`$\\;&|<>(){}!*?~#,\x00-\x1f\x7f]")
 
 Options = Mapping[str, Sequence[str]]
 """ssh_config keywords in lower case -> the values of every line that sets them."""
@@ -67,15 +67,6 @@ class SshTarget:
         return f"[{self.hostname}]:{self.port}" if ":" in self.hostname else f"{self.hostname}:{self.port}"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Destination:
-    """`[user@]host[:port]` taken apart; None where the text names none."""
-
-    host: str
-    user: str | None = None
-    port: int | None = None
-
-
 def resolve(destination: str, *, identity_files: Sequence[Path] = ()) -> SshTarget:
     """Everything needed to dial `destination`: an ssh alias or `[user@]host[:port]`, IPv6 addresses in brackets.
 
@@ -84,30 +75,6 @@ def resolve(destination: str, *, identity_files: Sequence[Path] = ()) -> SshTarg
     """
     target = _resolve(parse_destination(destination), destination, forced_jump=None, depth=0)
     return replace(target, identity_files=(*identity_files, *target.identity_files))
-
-
-def parse_destination(text: str) -> Destination:
-    """Take `[ssh://][user@]host[:port]` apart; raises UsageError for whatever could mean something else to a shell."""
-    rest = text.removeprefix("ssh://").rstrip("/") if text.startswith("ssh://") else text
-    user, has_user, address = rest.rpartition("@")
-    host, port_text = address, ""
-    if address.startswith("["):
-        host, closed, port_text = address[1:].partition("]")
-        if not closed or (port_text and not port_text.startswith(":")):
-            raise UsageError(f"an IPv6 address is written [address] or [address]:port, found: {text!r}")
-        port_text = port_text[1:]
-    elif address.count(":") == 1:
-        host, _, port_text = address.partition(":")
-    parts = (host, user) if has_user else (host,)
-    for part in parts:
-        if not part or part.startswith("-") or _FORBIDDEN.search(part) or not part.isprintable():
-            raise UsageError(
-                "a host is an ssh alias or [user@]host[:port], without spaces, quotes or shell characters,"
-                f" found: {text!r}"
-            )
-    if port_text and not (port_text.isascii() and port_text.isdigit() and 0 < int(port_text) < 65536):
-        raise UsageError(f"a port is a number from 1 to 65535, found: {port_text!r} in {text!r}")
-    return Destination(host=host, user=user if has_user else None, port=int(port_text) if port_text else None)
 
 
 def _resolve(destination: Destination, alias: str, *, forced_jump: Sequence[str] | None, depth: int) -> SshTarget:
@@ -164,7 +131,7 @@ def read_options(destination: Destination) -> Options:
 
 def _target(options: Options, destination: Destination, alias: str) -> SshTarget:
     hostname = _one(options, "hostname") or destination.host
-    if hostname.startswith("-") or _FORBIDDEN.search(hostname):
+    if hostname.startswith("-") or FORBIDDEN.search(hostname):
         raise UsageError(f"HostName of {destination.host!r} in the ssh config is not a host name: {hostname!r}")
     user = _one(options, "user") or destination.user or getpass.getuser()
     port = int(_one(options, "port") or destination.port or 22)
