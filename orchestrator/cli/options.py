@@ -12,7 +12,7 @@ from orchestrator.store import Store
 from orchestrator.updates import Update
 
 if TYPE_CHECKING:
-    from orchestrator.pipeline import HostSession
+    from orchestrator.remote.session import HostSession
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from orchestrator.config import HostConfig
-from orchestrator.errors import HostNotReadyError
+from orchestrator.errors import HostNotReadyError, ProtocolError
 from orchestrator.remote.link import Link
 from orchestrator.remote.payload import Payload
 from orchestrator.remote.verbs import Installed, ask, new_nonce
@@ -32,6 +32,17 @@ case $2 in "~") root=$HOME;; "~/"*) root="$HOME/${2#"~/"}";; *) root=$2;; esac
 if [ -f "$root/payloads/$3.pyz" ]; then printf '\\n%s yes\\n' "$1"; else printf '\\n%s no\\n' "$1"; fi
 """
 
+# Hashes what arrived and gives it its name only if it is what was sent.
+_ADOPT = """
+expand() { case $1 in "~/"*) printf %s "$HOME/${1#"~/"}";; *) printf %s "$1";; esac; }
+arrived=$(expand "$3"); final=$(expand "$4")
+found=$("$2" -I -S -c "$6" "$arrived")
+if [ "$found" = "$5" ]; then mv -f -- "$arrived" "$final"; else rm -f -- "$arrived"; fi
+printf '\\n%s %s\\n' "$1" "$found"
+"""
+
+_HASH = "import hashlib, sys; print(hashlib.sha256(open(sys.argv[1], 'rb').read()).hexdigest())"
+
 
 def install(link: Link, host: HostConfig, payload: Payload, tell: Callable[[Update], None]) -> Installed:
     """Make sure the payload is on the host; runs under the first interpreter that can (it needs no torch yet).
@@ -49,7 +60,15 @@ def ship(link: Link, installed: Installed, payload: Payload, tell: Callable[[Upd
     if _answer(link, _HAVE_PAYLOAD, installed.root, installed.sha256) == "yes":
         tell(Note(name="payload", text=f"{payload.sha256[:12]} is already on the host, nothing shipped"))
         return
-    link.put_bytes(payload.data, f"{installed.root}/payloads/{payload.sha256}.pyz")
+    folder = f"{installed.root}/payloads"
+    arrived = f"{folder}/{payload.sha256}.{new_nonce()[:8]}.arrived"
+    link.put_bytes(payload.data, arrived)
+    found = _answer(link, _ADOPT, installed.python, arrived, f"{folder}/{payload.sha256}.pyz", payload.sha256, _HASH)
+    if found != payload.sha256:
+        raise ProtocolError(
+            f"the payload did not arrive whole in {folder}: expected sha256 {payload.sha256}, found: {found}",
+            hint="try again; if it stays so, look at the disk of the host",
+        )
     tell(Note(name="payload", text=f"{payload.sha256[:12]} shipped, {len(payload.data)} bytes"))
 
 
