@@ -77,7 +77,7 @@ def session(host_name: str, settings: Config, tell: Tell, *, accept_new: bool) -
         build_payload(),
         tell,
         accept_new=accept_new,
-        unknown_hint=settings.known_hosts_hint(host_name),
+        unknown_hint=None if host_name in settings.hosts else settings.known_hosts_hint(host_name),
     )
 
 

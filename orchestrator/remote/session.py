@@ -5,7 +5,7 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from orchestrator.config import HostConfig
-from orchestrator.errors import HostNotReadyError
+from orchestrator.errors import HostError, HostNotReadyError
 from orchestrator.remote.link import Link
 from orchestrator.remote.payload import Payload
 from orchestrator.remote.preflight import choose_python, install, probe, ship
@@ -65,11 +65,17 @@ class HostSession:
     def link(self) -> Link:
         """The link, opened when there is none. Raises HostError and its subclasses."""
         if self._link is None:
-            self._link = Link.open(
-                self.target, accept_new=self._accept_new, connect_timeout_s=self.host.connect_timeout_s
-            )
+            self._link = self._open()
             self._tell(Note(name="connected", text=f"{self.name} ({self.destination})"))
         return self._link
+
+    def _open(self) -> Link:
+        try:
+            return Link.open(self.target, accept_new=self._accept_new, connect_timeout_s=self.host.connect_timeout_s)
+        except HostError as error:
+            if type(error) is HostError and self._unknown_hint:
+                error.hint = "; ".join(filter(None, (error.hint, self._unknown_hint)))
+            raise
 
     def drop(self) -> None:
         """Close the link; the next use opens a new one."""

@@ -78,21 +78,25 @@ def new_nonce() -> str:
 def call(link: Link, installed: Installed, verb: str, request: Request, silence_s: float) -> Iterator[Frame]:
     """Call a verb and yield its frames as they come; the last is the one before EndFrame.
 
+    A verb that follows ends with EndFrame; one that answers once may just exit with 0.
     Raises PayloadMissingError, PythonMissingError; the host's own refusals as ours (ClaimedError, HostNotReadyError,
     NotFoundError); LinkLostError when the answer was cut off or nothing came for `silence_s`; ProtocolError when the
     answer ended without its end.
     """
     argv = ["sh", "-c", _START, "eagle3-remote", installed.python, installed.root, installed.sha256, verb]
     with link.stream(argv, stdin=to_json(request).encode(), silence_s=silence_s) as lines:
+        answered = False
         for line in lines:
             frame = _frame(line, request.nonce)
+            answered = answered or frame is not None
             if isinstance(frame, EndFrame):
                 return
             if isinstance(frame, ErrorFrame):
                 raise _ERRORS.get(frame.code, ProtocolError)(frame.message, hint=frame.hint)
             if frame is not None:
                 yield frame
-        _explain_end(lines, installed, verb)
+        if not (answered and lines.exit_code == 0):
+            _explain_end(lines, installed, verb)
 
 
 def ask(link: Link, installed: Installed, verb: str, request: Request, kind: type[F], silence_s: float) -> F:
