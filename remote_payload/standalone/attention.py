@@ -1,7 +1,7 @@
 """Attention of drafting chains: the true prefix for everyone, and each chain's own steps for itself.
 
-A position's step s sees the step-0 keys of positions <= j and the keys of its own chain's steps 1..s. SpecForge's cached
-training-time test and a served chain compute the same.
+A position's step s sees the step-0 keys of positions <= j and the keys of its own chain's steps 1..s. SpecForge's
+cached training-time test and a served chain compute the same.
 """
 
 from dataclasses import dataclass, field
@@ -32,7 +32,8 @@ def attend(queries: torch.Tensor, cache: ChainCache, positions: torch.Tensor) ->
     readings, count, heads, size = queries.shape
     kv_heads = cache.keys.shape[2]
     # Query heads that share a kv head are folded into one axis G, so that one matmul serves the group.
-    grouped = queries.unflatten(2, (kv_heads, heads // kv_heads)).transpose(1, 2) * size**-0.5  # (R, Hkv, P, G, d)
+    grouped = queries.reshape(readings, count, kv_heads, heads // kv_heads, size).transpose(1, 2)  # (R, Hkv, P, G, d)
+    grouped = grouped * size**-0.5
     keys = cache.keys.permute(0, 2, 3, 1)  # (R, Hkv, d, T)
     values = cache.values.transpose(1, 2)  # (R, Hkv, T, d)
     chain_keys, chain_values = _chain(cache)
@@ -76,12 +77,12 @@ def _attend_piece(
     """Attention of queries (R, Hkv, p, G, d), already scaled; the softmax runs in float32."""
     keys, values = prefix
     chain_keys, chain_values = chain
-    group, seen, own = queries.shape[3], keys.shape[-1], chain_keys.shape[3]
-    scores = (queries.flatten(2, 3) @ keys).unflatten(2, (-1, group)).float()  # (R, Hkv, p, G, seen)
-    hidden = torch.arange(seen, device=positions.device) > positions[:, None]  # (p, seen)
-    scores.masked_fill_(hidden[:, None], float("-inf"))
+    shape, seen, own = queries.shape, keys.shape[-1], chain_keys.shape[3]
+    scores = (queries.flatten(2, 3) @ keys).view(*shape[:4], seen).float()  # (R, Hkv, p, G, seen)
+    unseen = torch.arange(seen, device=positions.device) > positions[:, None]  # (p, seen)
+    scores.masked_fill_(unseen[:, None], float("-inf"))
     if own:
         scores = torch.cat((scores, (queries @ chain_keys.transpose(-1, -2)).float()), dim=-1)
     weights = scores.softmax(dim=-1).to(values.dtype)
-    out = (weights[..., :seen].flatten(2, 3) @ values).unflatten(2, (-1, group))
+    out: torch.Tensor = (weights[..., :seen].flatten(2, 3) @ values).view(shape)
     return out + weights[..., seen:] @ chain_values if own else out

@@ -9,14 +9,15 @@ from remote_payload.failure import checkpoint_failure
 
 GRAPH_CHANGERS = ("fc_norm", "use_aux_norm", "norm_before_fc", "norm_before_residual")
 """Flags that change the drafter's computation in ways this test does not follow yet."""
-ROPE_TYPES = ("default", "linear", "llama3", "yarn")
+RopeKind = Literal["default", "linear", "llama3", "yarn"]
+ROPE_KINDS: dict[str, RopeKind] = {"default": "default", "linear": "linear", "llama3": "llama3", "yarn": "yarn"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rope:
     """Rotary embedding of a drafter; `scaling` keeps the keys of `rope_scaling` or `rope_parameters`."""
 
-    kind: Literal["default", "linear", "llama3", "yarn"]
+    kind: RopeKind
     theta: float
     scaling: dict[str, Any]
 
@@ -83,8 +84,7 @@ def read_drafter_config(folder: Path) -> DrafterConfig:
     heads = _positive(value, "num_attention_heads")
     vocab = _positive(value, "vocab_size")
     architectures = value.get("architectures") or [None]
-    eagle_config = value.get("eagle_config")
-    nested = eagle_config if isinstance(eagle_config, dict) else {}
+    nested = _eagle_config(value)
     return DrafterConfig(
         text=text,
         architecture=architectures[0],
@@ -114,7 +114,7 @@ def _refuse_other_dialects(value: dict[str, Any], folder: Path) -> None:
             f"this is a speculators checkpoint (nested config.json), which is not supported yet: {folder}",
             hint="give the SpecForge, SafeAILab or SGLang form of the same drafter",
         )
-    nested = value.get("eagle_config") if isinstance(value.get("eagle_config"), dict) else {}
+    nested = _eagle_config(value)
     changers = [name for name in GRAPH_CHANGERS if value.get(name) or nested.get(name)]
     if nested.get("use_aux_hidden_state") is False:
         changers.append("use_aux_hidden_state: false")
@@ -124,9 +124,14 @@ def _refuse_other_dialects(value: dict[str, Any], folder: Path) -> None:
         changers.append("kv_lora_rank (an MLA drafter)")
     if changers:
         raise checkpoint_failure(
-            f"the drafter's config.json asks for a computation that this test does not follow yet: {', '.join(changers)}",
+            f"the drafter's config.json asks for a computation this test does not follow yet: {', '.join(changers)}",
             hint="its numbers would be wrong, so it is refused; drafters of the plain Llama EAGLE-3 form are tested",
         )
+
+
+def _eagle_config(value: dict[str, Any]) -> dict[str, Any]:
+    found = value.get("eagle_config")
+    return found if isinstance(found, dict) else {}
 
 
 def _positive(value: dict[str, Any], key: str, default: int | None = None) -> int:
@@ -150,13 +155,13 @@ def _ids(found: object) -> tuple[int, ...] | None:
 
 
 def _rope(value: dict[str, Any]) -> Rope:
-    """transformers 5 writes `rope_parameters` (with rope_theta), transformers 4 `rope_theta` and `rope_scaling`."""
+    """Transformers 5 writes `rope_parameters` (with rope_theta), transformers 4 `rope_theta` and `rope_scaling`."""
     scaling = dict(value.get("rope_parameters") or {}) | dict(value.get("rope_scaling") or {})
     kind = scaling.get("rope_type") or scaling.get("type") or "default"
-    if kind not in ROPE_TYPES:
+    if kind not in ROPE_KINDS:
         raise checkpoint_failure(
-            f"the drafter's rotary embedding must be one of {', '.join(ROPE_TYPES)}, found: {kind!r}",
+            f"the drafter's rotary embedding must be one of {', '.join(ROPE_KINDS)}, found: {kind!r}",
             hint="the test would place positions wrongly, so it is refused",
         )
-    theta = value.get("rope_theta", scaling.get("rope_theta", 10000.0))
-    return Rope(kind=kind, theta=float(theta), scaling=scaling)
+    theta = value.get("rope_theta") or scaling.get("rope_theta") or 10000.0
+    return Rope(kind=ROPE_KINDS[kind], theta=float(theta), scaling=scaling)

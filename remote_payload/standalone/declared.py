@@ -1,9 +1,9 @@
 """What SGLang would feed the drafter, from its config and the target's class, without running SGLang.
 
-SGLang captures the un-normed residual stream at layer entry, so capture index i is HF `hidden_states[i]`. It reads ids only
-from `eagle_config`; anything else silently means its defaults [2, n // 2, n - 3]. Captures come in layer order whatever the
-order of the list, and duplicates collapse. Source: SGLang 0.5.23 `set_eagle3_layers_to_capture` of each model, seen on
-running servers for Llama, DeepseekV3 and KimiK25. Not covered: models that do not implement the method.
+SGLang captures the un-normed residual stream at layer entry, so capture index i is HF `hidden_states[i]`. It reads ids
+only from `eagle_config`; anything else silently means its defaults [2, n // 2, n - 3]. Captures come in layer order
+whatever the order of the list, and duplicates collapse. Source: SGLang 0.5.23 `set_eagle3_layers_to_capture` of each
+model, seen on running servers for Llama, DeepseekV3 and KimiK25. Not covered: models without that method.
 """
 
 from dataclasses import dataclass
@@ -62,19 +62,22 @@ def declare(
     target_layers: int | None,
     states: tuple[int, ...] | None,
 ) -> DeclaredWiring:
-    """What the drafter's config declares, as HF `hidden_states` indices and as positions in the rows' labelled states."""
+    """What the drafter's config declares, as HF `hidden_states` indices and as positions in the labelled `states`."""
     rule = _rule(target_class, config.config_ids, target_layers)
     ids = config.config_ids
+    captured: tuple[int, ...] | None = None
+    problem: str | None
     if rule is None:
-        captured, problem = None, f"no rule is known for the target's class: {target_class or 'unnamed'}"
+        problem = f"no rule is known for the target's class: {target_class or 'unnamed'}"
     elif ids is None and target_layers is None:
-        captured, problem = None, "the target's config.json has no num_hidden_layers, so SGLang's defaults are unknown"
+        problem = "the target's config.json has no num_hidden_layers, so SGLang's defaults are unknown"
     else:
         wanted = _defaults(target_layers or 0) if ids is None else [index + rule.shift for index in ids]
         captured = _captured(wanted, target_layers, rule)
         problem = _shortfall(captured, slots, wanted)
-    placeable = captured is not None and states is not None and problem is None
-    places = [states.index(index) for index in captured if index in states] if placeable and states and captured else []
+    slots_fed: tuple[int, ...] | None = None
+    if captured is not None and problem is None and states is not None and set(captured) <= set(states):
+        slots_fed = tuple(states.index(index) for index in captured)
     return DeclaredWiring(
         config_ids=ids,
         ignored_top_level_ids=config.top_level_ids,
@@ -84,7 +87,7 @@ def declare(
         valid_for=rule.valid_for if rule else "no version",
         captured=captured,
         problem=problem,
-        slots=tuple(places) if places and captured is not None and len(places) == len(captured) else None,
+        slots=slots_fed,
     )
 
 
@@ -134,6 +137,6 @@ def _shortfall(captured: tuple[int, ...], slots: int, wanted: list[int]) -> str 
     if len(captured) == slots:
         return None
     return (
-        f"the drafter's fc joins {slots} states, SGLang would capture {len(captured)}: {list(captured)} of the asked-for "
-        f"{wanted}; the server would fail at warm-up"
+        f"the drafter's fc joins {slots} states, SGLang would capture {len(captured)}: {list(captured)} of the "
+        f"asked-for {wanted}; the server would fail at warm-up"
     )

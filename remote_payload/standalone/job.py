@@ -1,17 +1,15 @@
-"""The drafter test from job to result files: load -> find rows -> search the wirings -> measure the finalists on all rows."""
+"""The drafter test from job to result files: load -> find rows -> search the wirings -> measure the finalists."""
 
-import os
 import platform
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import Literal
 
 import torch
 
-from remote_payload.failure import JobFailure, machine_failure, rows_failure
+from remote_payload.failure import machine_failure
 from remote_payload.rundir import write_atomically
 from remote_payload.schema.job import StandaloneJob
 from remote_payload.schema.record import to_json
@@ -21,6 +19,7 @@ from remote_payload.standalone import machine
 from remote_payload.standalone.acceptance import JudgedRow, judge_row, make_teacher, reading_hits, row_facts
 from remote_payload.standalone.checkpoint import Checkpoint, load_checkpoint
 from remote_payload.standalone.declared import declare
+from remote_payload.standalone.fit import check_fit, no_usable_row
 from remote_payload.standalone.hits_file import HitsFile
 from remote_payload.standalone.model import Drafter, Reading
 from remote_payload.standalone.row_files import find_rows
@@ -35,12 +34,12 @@ RESULT_NAME = "standalone.json"
 def run(job: StandaloneJob, result_folder: Path, report: Report) -> None:
     """Test a drafter; leaves `standalone.json` and `hits.jsonl.gz` in `result_folder`.
 
-    `report` gets an Event per phase, warning and, twice a second, progress. Raises JobFailure; then nothing is left behind.
+    `report` gets an Event per phase, per warning and, twice a second, of progress. Raises JobFailure, leaving nothing.
     """
     try:
         with torch.inference_mode():
             _Run(job, report).into(result_folder)
-    except torch.OutOfMemoryError as error:
+    except torch.cuda.OutOfMemoryError as error:
         raise machine_failure(
             f"the GPU's memory is too small for this drafter: {str(error).splitlines()[0]}",
             hint='free the GPU, or use `dtype = "bfloat16"` or `device = "cpu"`',
@@ -102,8 +101,8 @@ class _Run:
             yield f"{len(unexpected)} unexpected tensor(s) were not used: {', '.join(unexpected)}"
         if checkpoint.config.norm_output:
             yield (
-                "config.json says `norm_output: true`, which SpecForge and SGLang read differently; the test feeds back the "
-                "un-normed state"
+                "config.json says `norm_output: true`, which SpecForge and SGLang read differently; the test feeds "
+                "back the un-normed state"
             )
 
     def _judged(self) -> Iterator[JudgedRow]:
@@ -118,37 +117,13 @@ class _Run:
             yield judge_row(self.measurer.drafter, self.measurer.teacher, row, self.job.steps)
 
     def _captured(self) -> int:
-        """How many states the rows hold; refuses rows, drafter and labels that do not fit together."""
+        """How many states the rows hold."""
         judged = next(self._judged(), None)
         if judged is None:
-            raise rows_failure(
-                f"none of the {len(self.skipped)} rows can be used; the first: {next(iter(self.skipped.values())).name}: "
-                f"{next(iter(self.skipped.values())).reason}",
-                hint=f"look at the rows in: {self.reader.folder.folder}",
-                details=tuple(f"{row.name}: {row.reason}" for row in islice(self.skipped.values(), 20)),
-            )
-        captured, slots = judged.row.states.shape[1], self.checkpoint.slots
-        if captured < slots:
-            raise rows_failure(
-                f"the drafter's fc joins {slots} states, the rows hold only: {captured}",
-                hint="capture more states, or test the drafter these rows were captured for",
-            )
-        self._check_labels(captured)
+            raise no_usable_row(self.reader.folder.folder, tuple(self.skipped.values()))
+        captured = judged.row.states.shape[1]
+        check_fit(captured, self.checkpoint.slots, self.job.states, self.checkpoint.target.layers)
         return captured
-
-    def _check_labels(self, captured: int) -> None:
-        states, layers = self.job.states, self.checkpoint.target.layers
-        if states is None:
-            return
-        if len(states) != captured:
-            raise rows_failure(
-                f"`states` labels {len(states)} captured states ({', '.join(map(str, states))}), the rows hold: {captured}",
-                hint="give one HF hidden_states index for each captured state, in the order they are stored; 0 = embedding",
-            )
-        if layers is not None and max(states) > layers:
-            raise rows_failure(
-                f"`states` must be HF hidden_states indices 0..{layers} of a target of {layers} layers, found: {max(states)}"
-            )
 
     def _declared(self) -> DeclaredWiring:
         target = self.checkpoint.target

@@ -1,9 +1,10 @@
 """The EAGLE-3 drafter (one Llama layer), many readings of it at once, on one row.
 
-Draft position j joins the captured states of token j (through fc) with the embedding of token j + offset. Step s >= 1 takes
-the drafter's own un-normed output of step s - 1 and the embedding of token j + offset + s, at rotary position j + s. Its attention
-sees the step-0 keys of all positions <= j (the true prefix) and its own chain's keys of steps 1..s: what a serving chain that
-starts at j sees. Residual is the un-normed fc output, as in SafeAILab's, SpecForge's and SGLang's forward.
+Draft position j joins the captured states of token j (through fc) with the embedding of token j + offset. Step s >= 1
+takes the drafter's own un-normed output of step s - 1 and the embedding of token j + offset + s, at rotary position
+j + s. Its attention sees the step-0 keys of all positions <= j (the true prefix) and its own chain's keys of steps
+1..s: what a serving chain that starts at j sees. Residual is the un-normed fc output, as in SafeAILab's, SpecForge's and
+SGLang's forward.
 
 Two sums are split so that readings share work: fc over its slots (each state's projection is made once per row), and
 the layer's q, k, v over their [embedding | hidden] halves (the embedding half is made once per token).
@@ -64,11 +65,11 @@ class Drafter:
             return load(name) if name in weights else None
 
         self.embedding = weights["embed_tokens.weight"].to(device)  # (V, H), stored dtype: it is only looked up
-        self.fc = load("fc.weight").split(config.target_hidden_size, dim=1)  # one (H, Ht) a slot
+        self.fc = load("fc.weight").chunk(checkpoint.slots, dim=1)  # one (H, Ht) a slot
         self.fc_bias = load_optional("fc.bias")
         names = [f"layer.self_attn.{part}_proj" for part in ("q", "k", "v")]
         qkv = torch.cat([load(f"{name}.weight") for name in names])  # (Q + 2 KV, 2 H)
-        self.qkv_embedding, self.qkv_hidden = (half.contiguous() for half in qkv.split(config.hidden_size, dim=1))
+        self.qkv_embedding, self.qkv_hidden = (half.contiguous() for half in qkv.chunk(2, dim=1))
         self.qkv_bias = torch.cat([load(f"{name}.bias") for name in names]) if config.attention_bias else None
         self.out = load("layer.self_attn.o_proj.weight")
         self.out_bias = load_optional("layer.self_attn.o_proj.bias")
@@ -101,7 +102,7 @@ class Drafter:
 
         prefix = linear(self._normed(fused, self.hidden_norm), self.qkv_hidden[query:])  # (R, T', 2 KV)
         prefix = prefix + self._token_part(inputs, everywhere + offsets)[..., query:]
-        prefix_keys, prefix_values = (self._heads(part) for part in prefix.split(key, dim=-1))
+        prefix_keys, prefix_values = (self._heads(part) for part in prefix.chunk(2, dim=-1))
         cache = ChainCache(keys=rotate(prefix_keys, cos[everywhere], sin[everywhere]), values=prefix_values)
 
         hidden = fused[:, inputs.positions]  # (R, P, H)
@@ -110,7 +111,7 @@ class Drafter:
             at = inputs.positions + step
             qkv = linear(self._normed(hidden, self.hidden_norm), self.qkv_hidden)
             qkv = qkv + self._token_part(inputs, at + offsets)
-            queries, keys, values = (self._heads(part) for part in qkv.split([query, key, key], dim=-1))
+            queries, keys, values = (self._heads(part) for part in qkv.tensor_split((query, query + key), dim=-1))
             if step > 0:
                 cache.append(rotate(keys, cos[at], sin[at]), values)
             attended = attend(rotate(queries, cos[at], sin[at]), cache, inputs.positions)
@@ -120,7 +121,7 @@ class Drafter:
         return torch.stack(drafted, dim=-1)
 
     def _fuse(self, inputs: RowInputs, slots: tuple[int, ...]) -> torch.Tensor:
-        """fc of one wiring as a sum of per-state projections, (T', H)."""
+        """The fc of one wiring as a sum of per-state projections, (T', H)."""
         total: torch.Tensor | None = None
         for slot, state in enumerate(slots):
             if (state, slot) not in inputs.projections:
@@ -134,7 +135,7 @@ class Drafter:
         return inputs.token_qkv[at.clamp(0, inputs.token_qkv.shape[0] - 1)]
 
     def _heads(self, flat: torch.Tensor) -> torch.Tensor:
-        return flat.unflatten(-1, (-1, self.config.head_dim))
+        return flat.view(*flat.shape[:-1], -1, self.config.head_dim)
 
     def _mlp(self, normed: torch.Tensor) -> torch.Tensor:
         gate, up = linear(normed, self.gate_up).chunk(2, dim=-1)
@@ -149,7 +150,7 @@ class Drafter:
         return argmax_in_pieces(normed.flatten(0, 1), self.head).view(hidden.shape[:2])
 
     def _angles(self, positions: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """cos and sin for positions 0.., grown as rows get longer; (positions, d / 2) in the model's dtype."""
+        """Angles: cos and sin for positions 0.., grown as rows get longer; (positions, d / 2) in the model's dtype."""
         if self._cos.shape[0] < positions:
             config = self.config
             cos, sin = rope_tables(config.rope, config.head_dim, positions, config.max_positions)
@@ -158,6 +159,7 @@ class Drafter:
 
 
 def argmax_in_pieces(states: torch.Tensor, head: torch.Tensor) -> torch.Tensor:
-    """argmax over the vocabulary of states (N, H) times head (V, H), in pieces of bounded size; (N,) int64."""
+    """Greedy tokens (N,) of states (N, H) under head (V, H); the logits are made in pieces of bounded size."""
     piece = max(1, LOGIT_BYTES // (head.shape[0] * head.element_size()))
-    return torch.cat([linear(part, head).argmax(dim=-1) for part in states.split(piece)])
+    cuts = tuple(range(piece, len(states), piece))
+    return torch.cat([linear(part, head).argmax(dim=-1) for part in states.tensor_split(cuts)])

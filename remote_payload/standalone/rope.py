@@ -11,7 +11,10 @@ from remote_payload.standalone.config import Rope
 
 
 def rope_tables(rope: Rope, head_dim: int, positions: int, max_positions: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """cos and sin, each (positions, head_dim / 2) float32 on the CPU. `max_positions` stands in for an absent original."""
+    """Angles: cos and sin, each (positions, head_dim / 2) float32 on the CPU.
+
+    `max_positions` stands in for yarn's original length where the config does not give it.
+    """
     exponent = torch.arange(0, head_dim, 2, dtype=torch.float64) / head_dim
     frequency = rope.theta**-exponent  # (head_dim / 2,)
     factor = float(rope.scaling.get("factor", 1.0))

@@ -1,7 +1,8 @@
 """Reading captured rows one at a time, weights-only, and refusing what cannot be measured, with the reason.
 
-A row file is a torch.save'd dict: input_ids, loss_mask, aux_hidden_state [1, T, n * Ht], hidden_state [1, T, Ht] (after the final
-norm, as SpecForge writes it). With a merged JSONL, tokens and mask may come from its line instead. Only one row is in memory.
+A row file is a torch.save'd dict: input_ids, loss_mask, aux_hidden_state [1, T, n * Ht], hidden_state [1, T, Ht] (after
+the final norm, as SpecForge writes it). With a merged JSONL, tokens and mask come from its line. Only one row at a time
+is in memory.
 """
 
 import gzip
@@ -48,19 +49,23 @@ class RowReader:
     vocab_size: int
     steps: int
 
-    def rows(self, first: int = 0) -> Iterator[Row | SkippedRow]:
-        """Every row in order from file `first` on, one at a time. Rows with another number of states than the first are skipped."""
+    def rows(self) -> Iterator[Row | SkippedRow]:
+        """Every row in order, one at a time. The first usable row sets how many states the others must hold."""
         captured: int | None = None
-        for file in self.folder.files[first:]:
-            try:
-                row = self.read(file)
+        for file in self.folder.files:
+            row = self._try(file)
+            if isinstance(row, Row):
                 captured = captured or row.states.shape[1]
                 if row.states.shape[1] != captured:
-                    raise RowError(f"it holds {row.states.shape[1]} captured states, the first row: {captured}")
-            except RowError as error:
-                yield SkippedRow(name=file.name, reason=str(error))
-            else:
-                yield row
+                    reason = f"it holds {row.states.shape[1]} captured states, the rows before it: {captured}"
+                    row = SkippedRow(name=file.name, reason=reason)
+            yield row
+
+    def _try(self, file: RowFile) -> Row | SkippedRow:
+        try:
+            return self.read(file)
+        except RowError as error:
+            return SkippedRow(name=file.name, reason=str(error))
 
     def read(self, file: RowFile) -> Row:
         """Read and check one row. Raises RowError."""
@@ -105,13 +110,14 @@ class RowReader:
             raise RowError(
                 f"its captured states must be n * {size} wide (the drafter's target), found: {flat.shape[1]}"
             )
-        return flat.unflatten(1, (-1, size))
+        return flat.reshape(len(flat), -1, size)
 
     def _check(self, tokens: torch.Tensor, mask: torch.Tensor, states: torch.Tensor, final: torch.Tensor) -> None:
         lengths = {len(tokens), len(mask), len(states), len(final)}
         if len(lengths) > 1:
             raise RowError(
-                f"lengths differ: {len(tokens)} tokens, {len(mask)} loss mask, {len(states)} states, {len(final)} final states"
+                f"lengths differ: {len(tokens)} tokens, {len(mask)} of loss mask, {len(states)} captured and {len(final)} "
+                "final states"
             )
         if final.shape[1] != self.target_hidden_size:
             raise RowError(f"its final state must be {self.target_hidden_size} wide, found: {final.shape[1]}")

@@ -13,7 +13,7 @@ from remote_payload.standalone.weight_files import StoredTensor, list_tensors
 
 FLOATS = ("F64", "F32", "F16", "BF16")
 NESTED = r"^(?:(?!.*(?:layers|visual|vision|audio|mtp)\b).*\.)?"
-"""A prefix such as `model.` or `language_model.model.`, never inside a layer (DeepSeek's MTP layer has an embedding too)."""
+"""A prefix such as `model.` or `language_model.model.`, never inside a layer: DeepSeek's MTP layer has them too."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +56,8 @@ class TargetFiles:
 def read_target(folder: Path) -> TargetFiles:
     """Look at a target's folder without reading its weights. Raises JobFailure(checkpoint)."""
     _, value = read_json(folder, "target")
-    text = value.get("text_config") if isinstance(value.get("text_config"), dict) else value
+    nested = value.get("text_config")
+    text = nested if isinstance(nested, dict) else value
     architectures = value.get("architectures") or [None]
     return TargetFiles(
         folder=folder,
@@ -75,6 +76,6 @@ def read_finite(stored: StoredTensor) -> torch.Tensor:
     return tensor
 
 
-def _layers(text: dict[str, Any] | Any) -> int | None:
+def _layers(text: dict[str, Any]) -> int | None:
     found = text.get("num_hidden_layers")
     return found if isinstance(found, int) and not isinstance(found, bool) and found > 0 else None

@@ -1,6 +1,6 @@
 """Names and shapes of an EAGLE-3 drafter's tensors: what the dialects write, what we call them, what we expect.
 
-Canonical names are SGLang's short ones (`fc.weight`, `layer.self_attn.q_proj.weight`, ...). SpecForge and SafeAILab write
+Canonical names are short (`fc.weight`, `layer.self_attn.q_proj.weight`, ...). SpecForge and SafeAILab write
 `midlayer.*`, speculators, vLLM and ModelOpt `layers.0.*`; some exports put `model.` in front.
 """
 

@@ -1,6 +1,6 @@
 """Safetensors files of a model folder, single or sharded: which tensors there are, and reading chosen ones.
 
-Nothing but safetensors is opened: a `.bin` is a pickle. Files are memory-mapped, so only the tensors asked for are read.
+Nothing but safetensors is opened: a `.bin` is a pickle. Files are memory-mapped, so only tensors asked for are read.
 """
 
 import hashlib
@@ -30,27 +30,22 @@ class StoredTensor:
         """The tensor on the CPU, in its stored dtype. Raises JobFailure(checkpoint)."""
         try:
             with safe_open(self.path, framework="pt") as file:
-                return file.get_tensor(self.name)
+                tensor: torch.Tensor = file.get_tensor(self.name)
+                return tensor
         except (SafetensorError, OSError) as error:
             raise _unreadable(self.path, error) from None
 
 
 def list_tensors(folder: Path, role: str) -> dict[str, StoredTensor]:
     """Every tensor of the folder by its stored name. Raises JobFailure(checkpoint) naming every unreadable file."""
-    tensors: dict[str, StoredTensor] = {}
-    bad: list[JobFailure] = []
-    for path in weight_paths(folder, role):
-        try:
-            tensors.update(_list_file(path))
-        except JobFailure as failure:
-            bad.append(failure)
+    listed = [_try_file(path) for path in weight_paths(folder, role)]
+    bad = [item for item in listed if isinstance(item, JobFailure)]
     if bad:
+        failures = [item.failure for item in bad]
         raise checkpoint_failure(
-            bad[0].failure.message,
-            hint=bad[0].failure.hint,
-            details=tuple(failure.failure.message for failure in bad),
+            failures[0].message, hint=failures[0].hint, details=tuple(failure.message for failure in failures)
         )
-    return tensors
+    return {tensor.name: tensor for item in listed if not isinstance(item, JobFailure) for tensor in item}
 
 
 def weight_paths(folder: Path, role: str) -> list[Path]:
@@ -64,7 +59,8 @@ def weight_paths(folder: Path, role: str) -> list[Path]:
     if pickles:
         raise checkpoint_failure(
             f"the {role}'s weights must be safetensors, found only a pickle, which is not opened: {pickles[0]}",
-            hint="convert it once where you trust it: safetensors.torch.save_file(torch.load(..., weights_only=True), ...)",
+            hint="pickles are not supported yet; convert it once: "
+            "safetensors.torch.save_file(torch.load(..., weights_only=True), ...)",
         )
     raise checkpoint_failure(
         f"the {role}'s folder has no *.safetensors: {folder}",
@@ -103,18 +99,16 @@ def _indexed_paths(folder: Path, role: str) -> list[Path]:
     return [folder / name for name in names]
 
 
-def _list_file(path: Path) -> dict[str, StoredTensor]:
+def _try_file(path: Path) -> list[StoredTensor] | JobFailure:
     try:
         with safe_open(path, framework="pt") as file:
-            found = {}
-            for name in file.keys():  # noqa: SIM118 - safe_open is not a mapping
-                piece = file.get_slice(name)
-                found[name] = StoredTensor(
-                    name=name, path=path, shape=tuple(piece.get_shape()), dtype=str(piece.get_dtype())
-                )
-            return found
+            slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118 - not a mapping
+            return [
+                StoredTensor(name=name, path=path, shape=tuple(piece.get_shape()), dtype=str(piece.get_dtype()))
+                for name, piece in slices.items()
+            ]
     except (SafetensorError, OSError) as error:
-        raise _unreadable(path, error) from None
+        return _unreadable(path, error)
 
 
 def _unreadable(path: Path, error: Exception) -> JobFailure:

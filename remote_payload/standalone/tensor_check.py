@@ -1,0 +1,93 @@
+"""Stored tensors against what config.json asks for: everything that is wrong, told at once."""
+
+from pathlib import Path
+from typing import Literal
+
+import torch
+
+from remote_payload.failure import checkpoint_failure
+from remote_payload.schema.standalone import TensorProblem
+from remote_payload.standalone.config import DrafterConfig
+from remote_payload.standalone.tensor_names import BORROWED, GRAPH_CHANGING, expected_shapes, optional_shapes
+from remote_payload.standalone.weight_files import StoredTensor
+
+KINDS: tuple[Literal["missing", "misshapen", "not_finite", "unexpected"], ...] = (
+    "missing",
+    "misshapen",
+    "not_finite",
+    "unexpected",
+)
+
+
+def stored_slots(config: DrafterConfig, found: dict[str, StoredTensor]) -> int | None:
+    """How many target states the stored fc joins; None where its width does not say."""
+    fc = found.get("fc.weight")
+    width = fc.shape[1] if fc is not None and len(fc.shape) == 2 else 0
+    return width // config.target_hidden_size if width and width % config.target_hidden_size == 0 else None
+
+
+def name_problems(config: DrafterConfig, found: dict[str, StoredTensor]) -> list[TensorProblem]:
+    """Missing, unexpected and misshapen tensors, by canonical name. What the target can lend is not missing."""
+    slots = stored_slots(config, found)
+    expected = expected_shapes(config, slots)
+    shapes = optional_shapes(config) | expected
+    problems = [
+        TensorProblem(problem="missing", name=name, expected=f"shape {list(shape)}", found="nothing")
+        for name, shape in expected.items()
+        if name not in found and name not in BORROWED
+    ]
+    for name, stored in found.items():
+        size = list(stored.shape)
+        if name not in shapes:
+            problems.append(
+                TensorProblem(
+                    problem="unexpected", name=name, expected="no such tensor", found=f"`{stored.name}` {size}"
+                )
+            )
+        elif name == "fc.weight" and slots is None:
+            wanted = f"[{config.hidden_size}, n * {config.target_hidden_size}] for n captured states"
+            problems.append(TensorProblem(problem="misshapen", name=name, expected=wanted, found=f"shape {size}"))
+        elif stored.shape != shapes[name]:
+            wanted = f"shape {list(shapes[name])}"
+            problems.append(TensorProblem(problem="misshapen", name=name, expected=wanted, found=f"shape {size}"))
+    return problems
+
+
+def value_problem(name: str, stored: StoredTensor, tensor: torch.Tensor) -> TensorProblem | None:
+    """What is wrong with a tensor's numbers: not finite, or no floats at all."""
+    if name == "d2t":
+        return None
+    if not tensor.is_floating_point():
+        return TensorProblem(problem="misshapen", name=name, expected="floats", found=f"{stored.dtype} (quantised?)")
+    bad = int((~torch.isfinite(tensor)).sum())
+    if bad:
+        found = f"{bad} of {tensor.numel()} are NaN or infinite"
+        return TensorProblem(problem="not_finite", name=name, expected="finite numbers", found=found)
+    return None
+
+
+def raise_on(problems: list[TensorProblem], draft: Path) -> None:
+    """Raise one JobFailure(checkpoint) with every problem, unless there are only harmless unexpected tensors."""
+    fatal = [problem for problem in problems if problem.problem != "unexpected"]
+    changing = [item for item in problems if item.problem == "unexpected" and GRAPH_CHANGING.match(item.name)]
+    details = tuple(_line(problem) for problem in problems)
+    if fatal:
+        counts = {kind: sum(problem.problem == kind for problem in problems) for kind in KINDS}
+        told = ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in counts.items() if count)
+        raise checkpoint_failure(
+            f"the drafter's tensors are not what its config.json asks for ({told}); the first: {_line(fatal[0])}",
+            hint=f"compare {draft / 'config.json'} with how the weights were exported; SGLang would load this without a "
+            "word and leave what is missing at random values",
+            details=details,
+        )
+    if changing:
+        raise checkpoint_failure(
+            "the drafter has tensors of a computation that this test does not follow yet: "
+            + ", ".join(problem.name for problem in changing),
+            hint="its numbers would be wrong, so it is refused",
+            details=details,
+        )
+
+
+def _line(problem: TensorProblem) -> str:
+    return f"{problem.name}: {problem.problem.replace('_', ' ')}: expected {problem.expected}, found: {problem.found}"
