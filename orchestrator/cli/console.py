@@ -1,78 +1,158 @@
-"""The only printer: data to stdout, everything else to stderr, readable without colour."""
+"""The only printer: data to stdout, everything else to stderr, readable without colour, safe on any terminal.
+
+Text that came from a host may hold control sequences; all text but job logs in a pipe is cleaned before it is printed.
+"""
 
 import json
 import os
-import re
+import shutil
 import sys
 import traceback
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, TextIO
 
 from orchestrator.errors import Eagle3Error
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-# Control characters of a host's or a file's text must not move the cursor or set the title of the user's terminal.
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+    from orchestrator.records import RunRecord
+    from orchestrator.store import Store
+    from remote_payload.schema import CancelAnswer, StatusAnswer
+
+_RED, _YELLOW, _CYAN, _PLAIN = "\x1b[31m", "\x1b[33m", "\x1b[36m", "\x1b[0m"
+_TERMINAL_SAFE_BYTES = frozenset(b"\n\r\t\b")
 
 
 def out(text: str) -> None:
-    """Data: one text and a newline to stdout."""
-    print(safe(text), flush=True)
+    """Data, to stdout."""
+    _write(sys.stdout, f"{safe(text)}\n")
 
 
 def out_json(value: Any) -> None:
-    """Data as JSON to stdout, indented; NaN is refused (ValueError)."""
-    print(json.dumps(value, indent=2, allow_nan=False), flush=True)
-
-
-def out_json_line(value: Any) -> None:
-    """Data as one line of JSON to stdout, for streams of objects."""
-    print(json.dumps(value, allow_nan=False), flush=True)
+    """Data as one line of JSON, to stdout; unknown is null. Raises ValueError on NaN."""
+    _write(sys.stdout, json.dumps(value, ensure_ascii=True, allow_nan=False) + "\n")
 
 
 def note(text: str) -> None:
-    """For the person, not for the pipe: one line to stderr."""
-    print(safe(text), file=sys.stderr, flush=True)
+    """Anything that is not data, to stderr."""
+    _write(sys.stderr, f"{safe(text)}\n")
 
 
-def raw(data: bytes, stream: Literal["stdout", "stderr"]) -> None:
-    """A job's own output, byte for byte."""
-    target = sys.stdout.buffer if stream == "stdout" else sys.stderr.buffer
-    target.write(data)
+def warn(text: str) -> None:
+    """A warning, to stderr."""
+    _write(sys.stderr, f"{_coloured('warning:', _YELLOW)} {safe(text)}\n")
+
+
+def raw(data: bytes, stream: str) -> None:
+    """A job's output as it came, to `stdout` or `stderr`; a terminal gets no control bytes it would obey."""
+    target = sys.stderr if stream == "stderr" else sys.stdout
+    if target.isatty():
+        data = bytes(byte for byte in data if byte >= 0x20 or byte in _TERMINAL_SAFE_BYTES)
     target.flush()
+    target.buffer.write(data)
+    target.buffer.flush()
 
 
 def safe(text: str) -> str:
-    """The text with control characters made visible."""
-    return _CONTROL.sub(lambda match: f"\\x{ord(match.group()):02x}", text)
-
-
-def show_error(error: Eagle3Error) -> None:
-    """`error: ...` and, where there is one, `hint: ...`, to stderr."""
-    note(f"error: {error.message}")
-    if error.hint:
-        note(f"hint: {error.hint}")
-
-
-def show_bug(error: Exception) -> None:
-    """An error nobody foresaw: said as our bug, with what a report needs."""
-    traceback.print_exception(error, file=sys.stderr)
-    note("error: this is a bug of eagle3-remote; please report it with the lines above")
+    """The text with everything a terminal might obey written as an escape; newlines and tabs stay."""
+    return "".join(
+        char if char.isprintable() or char in "\n\t" else char.encode("unicode_escape").decode() for char in text
+    )
 
 
 def is_terminal() -> bool:
-    """Whether a person looks at stderr right now."""
+    """Whether somebody watches: progress bars only there."""
     return sys.stderr.isatty()
 
 
+def width() -> int:
+    """Columns of the terminal that stdout is; 100 elsewhere, so that files look the same everywhere."""
+    return shutil.get_terminal_size((100, 24)).columns if sys.stdout.isatty() else 100
+
+
 def rich_stderr() -> "Console":
-    """Rich on stderr; honours NO_COLOR and the terminal's width by itself."""
+    """Rich's console for progress bars, on stderr."""
     from rich.console import Console
 
-    return Console(stderr=True)
+    return Console(stderr=True, no_color=not _colour_wanted(sys.stderr))
+
+
+def show_error(error: Eagle3Error) -> None:
+    """`error: ...`, and `hint: ...` on its own line."""
+    _write(sys.stderr, f"{_coloured('error:', _RED)} {safe(error.message)}\n")
+    if error.hint:
+        _write(sys.stderr, f"{_coloured('hint:', _CYAN)} {safe(error.hint)}\n")
+
+
+def show_bug(error: BaseException) -> None:
+    """Our own mistake, said as such: what and where, the whole traceback only when asked for."""
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f" (line {frames[-1].lineno} of {frames[-1].filename})" if frames else ""
+    text = f"this is a bug in eagle3-remote, please report it: {type(error).__name__}: {error}{where}"
+    _write(sys.stderr, f"{_coloured('error:', _RED)} {safe(text)}\n")
+    if os.environ.get("EAGLE3_REMOTE_TRACEBACK"):
+        note("".join(traceback.format_exception(error)))
+    else:
+        note("hint: the same command with EAGLE3_REMOTE_TRACEBACK=1 in the environment shows the whole traceback")
 
 
 def close_broken_pipe() -> None:
-    """The reader of stdout went away (`| head`): keep the interpreter's own flush from complaining."""
+    """Whoever read stdout is gone: let the interpreter's last flush go nowhere instead of failing."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def show_launched(record: "RunRecord", *, as_json: bool) -> None:
+    """A detached run: its id is the data."""
+    if as_json:
+        out_json({"run_id": record.run_id, "host": record.host.name, "phase": record.phase})
+    else:
+        out(record.run_id)
+
+
+def show_run(record: "RunRecord", store: "Store", *, as_json: bool) -> None:
+    """A run with everything that can be said about its result."""
+    from orchestrator.review import review
+
+    report = review(store, record)
+    if as_json:
+        from orchestrator.report.json import run_json
+
+        out_json(run_json(report))
+    else:
+        from orchestrator.report.text import run_text
+
+        out(run_text(report, width=width()))
+
+
+def show_status(answer: "StatusAnswer", host_name: str, *, as_json: bool) -> None:
+    """Where runs are on a host."""
+    from orchestrator.report.runs_text import status_json, status_text
+
+    if as_json:
+        out_json(status_json(answer, host_name))
+    else:
+        out(status_text(answer, host_name))
+
+
+def show_cancel(answer: "CancelAnswer", *, as_json: bool) -> None:
+    """What cancel did."""
+    from orchestrator.report.runs_text import cancel_json, cancel_text
+
+    if as_json:
+        out_json(cancel_json(answer))
+    else:
+        out(cancel_text(answer))
+
+
+def _colour_wanted(stream: TextIO) -> bool:
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def _coloured(text: str, colour: str) -> str:
+    return f"{colour}{text}{_PLAIN}" if _colour_wanted(sys.stderr) else text
+
+
+def _write(stream: TextIO, text: str) -> None:
+    encoding = stream.encoding or "utf-8"
+    stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
+    stream.flush()

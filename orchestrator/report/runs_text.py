@@ -1,0 +1,82 @@
+"""Lists of runs and what was done to them, as text and as JSON values."""
+
+import dataclasses
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from orchestrator.report.table import table
+from remote_payload.schema import CancelAnswer, RunState, StatusAnswer
+
+if TYPE_CHECKING:
+    from orchestrator.store import RunSummary
+
+
+def runs_text(runs: Sequence["RunSummary"]) -> str:
+    """A line a run; runs that cannot be read are named at the end with the reason."""
+    readable = [run for run in runs if run.problem is None]
+    lines = ["no runs on this laptop yet"] if not runs else []
+    if readable:
+        head = ["run", "job", "host", "state", "created (UTC)", "result"]
+        lines += table([head, *(_run_cells(run) for run in readable)])
+    lines += [f"unreadable: {run.run_id}: {run.problem}" for run in runs if run.problem is not None]
+    return "\n".join(lines)
+
+
+def runs_json(runs: Sequence["RunSummary"]) -> dict[str, Any]:
+    """The same as values."""
+    return {"runs": [dataclasses.asdict(run) for run in runs]}
+
+
+def status_text(answer: StatusAnswer, host_name: str) -> str:
+    """The states of runs as their host tells them."""
+    lines = []
+    if not answer.states:
+        lines.append(f"no runs on {host_name}")
+    else:
+        head = ["run", "state", "started (UTC)", "ended (UTC)", "heartbeat", "note"]
+        pairs = zip(answer.states, answer.heartbeat_ages_s, strict=True)
+        lines += table([head, *(_state_cells(state, age) for state, age in pairs)])
+    return "\n".join([*lines, *(f"unreadable: {name}" for name in answer.unreadable)])
+
+
+def status_json(answer: StatusAnswer, host_name: str) -> dict[str, Any]:
+    """The same as values."""
+    return {"host": host_name, **dataclasses.asdict(answer)}
+
+
+def cancel_text(answer: CancelAnswer) -> str:
+    """What cancel did."""
+    run, phase = answer.state.run_id, answer.state.phase
+    if answer.was_terminal:
+        return f"{run}: was over before: {phase}"
+    if answer.survivors:
+        return f"{run}: {phase}; could not be killed: {', '.join(map(str, answer.survivors))}"
+    return f"{run}: {phase}; nothing of it is left on the host"
+
+
+def cancel_json(answer: CancelAnswer) -> dict[str, Any]:
+    """The same as values."""
+    return dataclasses.asdict(answer)
+
+
+def _run_cells(run: "RunSummary") -> list[str]:
+    created = _moment(run.created_unix_s)
+    return [run.run_id, run.job_kind or "", run.host or "", run.phase, created, "yes" if run.has_result else "no"]
+
+
+def _state_cells(state: RunState, heartbeat_age_s: float | None) -> list[str]:
+    heartbeat = "" if state.is_terminal else "none" if heartbeat_age_s is None else f"{heartbeat_age_s:.0f} s ago"
+    note = state.note or (state.failure.message.splitlines()[0] if state.failure and state.failure.message else "")
+    return [
+        state.run_id,
+        state.phase,
+        _moment(state.started_unix_s),
+        _moment(state.finished_unix_s),
+        heartbeat,
+        note,
+    ]
+
+
+def _moment(unix_s: float | None) -> str:
+    return "-" if unix_s is None else time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(unix_s))

@@ -1,0 +1,60 @@
+"""Figures as words: one place for how a number with its uncertainty looks. Unknown is `unknown`, never 0."""
+
+import time
+
+from orchestrator.compare.stats import Estimate, Proportion
+
+UNKNOWN = "unknown"
+
+
+def percent(value: float | None) -> str:
+    """A share in percent with one decimal."""
+    return UNKNOWN if value is None else f"{100 * value:.1f} %"
+
+
+def proportion(share: Proportion) -> str:
+    """e.g. `75.3 % [73.1, 77.4] n=600`."""
+    if share.value is None or share.low is None or share.high is None:
+        return f"{UNKNOWN} n=0"
+    return f"{100 * share.value:.1f} % [{100 * share.low:.1f}, {100 * share.high:.1f}] n={share.n}"
+
+
+def length(estimate: Estimate, n: int) -> str:
+    """An accept length, e.g. `2.83 [2.70, 2.96] n=544`."""
+    if estimate.value is None:
+        return f"{UNKNOWN} n=0"
+    if estimate.low is None or estimate.high is None:
+        return f"{estimate.value:.2f} n={n}"
+    return f"{estimate.value:.2f} [{estimate.low:.2f}, {estimate.high:.2f}] n={n}"
+
+
+def change(estimate: Estimate, unit: str) -> str:
+    """A difference in hundredths with its interval, e.g. `+45.7 points, 95 % interval +40.1 to +51.2, 12 rows`."""
+    if estimate.value is None:
+        return UNKNOWN
+    rows = f"{estimate.rows} rows"
+    if estimate.low is None or estimate.high is None:
+        return f"{100 * estimate.value:+.1f} {unit}, no interval from {rows}"
+    level = f"{100 * estimate.confidence:.4g} % interval"
+    return (
+        f"{100 * estimate.value:+.1f} {unit}, {level} {100 * estimate.low:+.1f} to {100 * estimate.high:+.1f}, {rows}"
+    )
+
+
+def moment(unix_s: float | None) -> str:
+    """A time in UTC."""
+    return UNKNOWN if unix_s is None else time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(unix_s))
+
+
+def seconds(value: float | None) -> str:
+    """A duration."""
+    if value is None:
+        return UNKNOWN
+    if value < 90:
+        return f"{value:.1f} s"
+    return f"{int(value // 3600)} h {int(value % 3600 // 60)} min" if value >= 5400 else f"{value / 60:.1f} min"
+
+
+def mebibytes(value: int | None) -> str:
+    """A size in memory."""
+    return UNKNOWN if value is None else f"{value / 2**20:.0f} MiB"
