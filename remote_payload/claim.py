@@ -19,11 +19,14 @@ CLAIM_TIMEOUT_S = 30.0
 
 
 def absolute_root(text: str) -> Path:
-    """The root with `~` expanded. Raises Refusal when it is not an absolute path."""
+    """The root with `~` and links resolved (a run's mark must not depend on how its root was spelled).
+
+    Raises Refusal when it is not an absolute path.
+    """
     root = Root.at(text).path if "\0" not in text else Path()
     if not root.is_absolute():
         raise Refusal("bad_request", f"`root` must be an absolute path or start with `~/`, found: {text!r}")
-    return root
+    return Path(os.path.realpath(root))
 
 
 def make_folders(root: Path) -> None:

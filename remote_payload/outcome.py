@@ -9,6 +9,8 @@ from remote_payload.schema import Failure
 from remote_payload.schema.run import RunPhase
 
 StopReason = Literal["cancelled", "timed_out"]
+DISK_FULL_EXIT_CODE = 74
+"""The worker's way to say it when the disk does not even take its failure.json (sysexits.h: EX_IOERR)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,13 +55,18 @@ def judge(ending: Ending) -> Outcome:
     if code == 0:
         failure = Failure(kind="bug", message="the worker ended well but left no result")
         return Outcome(phase="failed", exit_code=0, failure=failure)
-    failure = ending.failure or Failure(
-        kind="bug",
-        message=f"the worker ended with exit code {code} and gave no reason",
-        hint="see stderr.log",
-        details=ending.stderr_tail,
-    )
+    failure = ending.failure or _unexplained(code, ending.stderr_tail)
     return Outcome(phase="failed", exit_code=code, failure=failure, note=_oom_note(ending))
+
+
+def _unexplained(code: int | None, stderr_tail: tuple[str, ...]) -> Failure:
+    if code == DISK_FULL_EXIT_CODE:
+        message, hint = "the host's disk or quota is full", "free some space on the host, then run again"
+        return Failure(kind="disk_full", message=message, hint=hint, details=stderr_tail)
+    if code is None:
+        return Failure(kind="supervisor", message="the worker cannot be ended", hint="see `survivors`")
+    message = f"the worker ended with exit code {code} and gave no reason"
+    return Failure(kind="bug", message=message, hint="see stderr.log", details=stderr_tail)
 
 
 def _killed(ending: Ending, name: str) -> Outcome:

@@ -1,8 +1,10 @@
 """The worker: reads the spec, runs the job of its kind, and names the reason when it gives up.
 
-Exit codes: 0 done, 1 gave up for a reason it can name (failure.json), 70 a bug (failure.json and a traceback).
+Exit codes: 0 done, 1 gave up for a reason it can name (failure.json), 70 a bug (failure.json and a traceback),
+`DISK_FULL_EXIT_CODE` no room for failure.json.
 """
 
+import contextlib
 import os
 import sys
 import traceback
@@ -10,6 +12,7 @@ from pathlib import Path
 from types import TracebackType
 
 from remote_payload.failure import JobFailure
+from remote_payload.outcome import DISK_FULL_EXIT_CODE
 from remote_payload.refusal import is_disk_full
 from remote_payload.rundir import RunDir, write_atomically
 from remote_payload.runstate import read_spec
@@ -66,13 +69,14 @@ def failure_of(error: BaseException) -> tuple[Failure, int]:
 
 
 def _end_by(run: RunDir, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """The process's excepthook: traceback to stderr.log, reason to failure.json, then out at once."""
-    sys.__excepthook__(kind, error, trace)
+    """The process's excepthook: reason to failure.json, traceback to stderr.log, then out at once."""
     failure, code = failure_of(error)
     try:
         write_atomically(run.failure, to_json(failure).encode("ascii"))
-    except OSError as full:  # the supervisor still has the exit code and stderr.log
-        sys.stderr.write(f"failure.json cannot be written: {full}\n")
-    sys.stdout.flush()
-    sys.stderr.flush()
+    except OSError as full:
+        code = DISK_FULL_EXIT_CODE if is_disk_full(full) else code
+    with contextlib.suppress(OSError):  # the log may be on the same full disk
+        sys.__excepthook__(kind, error, trace)
+        sys.stderr.flush()
+        sys.stdout.flush()
     os._exit(code)
