@@ -5,13 +5,13 @@ import csv
 import os
 import pwd
 import shutil
-import subprocess
-import tempfile
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from remote_payload.bounded import BoundedChild
 from remote_payload.schema import Gpu, GpuProcess
 
 DEADLINE_S = 10.0
@@ -50,28 +50,17 @@ def look_at_gpus(deadline_s: float = DEADLINE_S) -> GpuFacts:
 
 
 def _query(tool: str, question: str, deadline_s: float) -> list[str]:
-    """Output lines. A child in uninterruptible sleep survives SIGKILL, so nobody waits for it after the deadline."""
-    with tempfile.TemporaryFile() as output:
-        try:
-            child = subprocess.Popen(
-                [tool, question, "--format=csv,noheader,nounits"],
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-        except OSError as error:
-            raise _SmiError("failed", f"{error.strerror}: {tool}") from None
-        try:
-            code = child.wait(deadline_s)
-        except subprocess.TimeoutExpired:
-            child.kill()
-            raise _SmiError("hung", f"{tool} gave no answer within {deadline_s:g} s") from None
-        output.seek(0)
-        lines = output.read().decode("utf-8", "replace").splitlines()
+    try:
+        child = BoundedChild([tool, question, "--format=csv,noheader,nounits"])
+    except OSError as error:
+        raise _SmiError("failed", f"{error.strerror}: {tool}") from None
+    done = child.finish(time.monotonic() + deadline_s)
+    if done is None:
+        raise _SmiError("hung", f"{tool} gave no answer within {deadline_s:g} s")
+    code, text = done
     if code != 0:
-        raise _SmiError("failed", f"{tool} ended with exit code {code}: {' '.join(lines)[:300]}")
-    return [line for line in lines if line.strip()]
+        raise _SmiError("failed", f"{tool} ended with exit code {code}: {' '.join(text.split())[:300]}")
+    return [line for line in text.splitlines() if line.strip()]
 
 
 def parse_gpus(gpu_lines: Iterable[str], process_lines: Iterable[str]) -> tuple[Gpu, ...]:

@@ -2,14 +2,12 @@
 
 import json
 import os
-import subprocess
-import tempfile
 import time
 from collections.abc import Iterable, Mapping
 from glob import glob
 from pathlib import Path
-from typing import IO
 
+from remote_payload.bounded import BoundedChild
 from remote_payload.schema import PythonFacts, SchemaError
 from remote_payload.schema.record import from_value
 
@@ -79,33 +77,20 @@ def examine(pythons: Iterable[str], deadline_s: float = DEADLINE_S) -> tuple[Pyt
     return tuple(_answer_of(path, child, until_s) for path, child in asked)
 
 
-_Child = tuple["subprocess.Popen[bytes]", IO[bytes]]
-
-
-def _ask(path: str) -> _Child | OSError:
-    answer = tempfile.TemporaryFile()  # noqa: SIM115 - a file, not a pipe: nobody has to read while it runs
+def _ask(path: str) -> BoundedChild | OSError:
     try:
-        child = subprocess.Popen(
-            [path, "-c", _QUESTION], stdin=subprocess.DEVNULL, stdout=answer, stderr=subprocess.STDOUT, cwd="/"
-        )
+        return BoundedChild([path, "-c", _QUESTION])
     except OSError as error:
-        answer.close()
         return error
-    return child, answer
 
 
-def _answer_of(path: str, child: _Child | OSError, until_s: float) -> PythonFacts:
+def _answer_of(path: str, child: BoundedChild | OSError, until_s: float) -> PythonFacts:
     if isinstance(child, OSError):
         return PythonFacts(path=path, problem=child.strerror)
-    process, answer = child
-    with answer:
-        try:
-            process.wait(max(0.05, until_s - time.monotonic()))
-        except subprocess.TimeoutExpired:
-            process.kill()
-            return PythonFacts(path=path, problem=f"gave no answer within {DEADLINE_S:.0f} s")
-        answer.seek(0)
-        lines = answer.read().decode("utf-8", "replace").strip().splitlines() or [""]
+    done = child.finish(until_s)
+    if done is None:
+        return PythonFacts(path=path, problem="gave no answer in time")
+    lines = done[1].strip().splitlines() or [""]
     try:
         return from_value(PythonFacts, {"path": path, **json.loads(lines[-1])})
     except (ValueError, TypeError, SchemaError):

@@ -161,6 +161,15 @@ def wait_for(condition: Callable[[], object], patience_s: float = PATIENCE_S) ->
         time.sleep(0.01)
 
 
+def fill(path: Path, leave_bytes: int = 0) -> None:
+    with path.open("wb", buffering=0) as file:
+        try:
+            while True:
+                file.write(b"\0" * 4096)
+        except OSError:
+            file.truncate(max(0, file.tell() - leave_bytes))
+
+
 def is_alive(pid: int) -> bool:
     stat = processes.read_stat(pid)
     return stat is not None and stat.state not in "ZX"

@@ -10,7 +10,7 @@ import pytest
 
 from remote_payload.rundir import write_atomically
 from remote_payload.schema import RunSpec, SelftestJob, from_json, to_json
-from tests.payload.rig import Rig, frames_in, kill, of_kind, wait_for
+from tests.payload.rig import Rig, fill, frames_in, kill, of_kind, wait_for
 
 
 @pytest.fixture
@@ -185,12 +185,3 @@ def test_a_result_too_big_for_the_disk_is_a_full_disk(disk_rig: Rig) -> None:
 def test_a_disk_that_programs_cannot_be_run_from_will_do(disk_rig: Rig) -> None:
     frames = disk_rig.launch(disk_rig.spec("r1"), follow=True)
     assert of_kind(frames, "state")[-1].state.phase == "succeeded"
-
-
-def fill(path: Path, leave_bytes: int = 0) -> None:
-    with path.open("wb", buffering=0) as file:
-        try:
-            while True:
-                file.write(b"\0" * 4096)
-        except OSError:
-            file.truncate(max(0, file.tell() - leave_bytes))

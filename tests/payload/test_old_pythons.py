@@ -1,11 +1,8 @@
 """The payload must run on Python 3.10 and on what comes after the one we develop with."""
 
 import ast
-import glob
-import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -20,7 +17,7 @@ SOURCES = sorted(Path(remote_payload.__file__).parent.rglob("*.py"))
 
 def find(version: str) -> str:
     """An interpreter of that version on this machine that really is one; skips the test otherwise."""
-    known = glob.glob(os.path.expanduser(f"~/.pyenv/versions/{version}.*/bin/python{version}"))
+    known = map(str, Path.home().glob(f".pyenv/versions/{version}.*/bin/python{version}"))
     for python in (*known, shutil.which(f"python{version}") or ""):
         if python and subprocess.run([python, "-c", ""], capture_output=True, check=False).returncode == 0:
             return python
@@ -41,7 +38,7 @@ def test_a_whole_run_on_another_python(tmp_path: Path, version: str) -> None:
     assert [state.run_id for state in rig.status().states] == ["r1"]
 
 
-@pytest.mark.parametrize("version", ["2.7", "3.6", "3.9"])
+@pytest.mark.parametrize("version", ["3.6", "3.9"])
 def test_a_python_that_is_too_old_says_so(rig: Rig, version: str) -> None:
     rig.python = find(version)
     with rig.start("launch", to_json(rig.launch_request(rig.spec("r1"))).encode()) as child:
@@ -49,4 +46,3 @@ def test_a_python_that_is_too_old_says_so(rig: Rig, version: str) -> None:
     assert (child.returncode, stdout) == (PYTHON_TOO_OLD_EXIT_CODE, b"")
     assert stderr.startswith(b"eagle3-remote needs Python >= 3.10 on the host, found: ")
     assert version.encode() in stderr
-    assert sys.version_info >= (3, 10)

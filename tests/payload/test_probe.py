@@ -9,7 +9,7 @@ import pytest
 
 from remote_payload import gpus, login, pythons, storage
 from remote_payload.schema import HostFacts, ProbeRequest
-from tests.payload.rig import NONCE, Rig
+from tests.payload.rig import NONCE, Rig, fill
 
 
 def probe(rig: Rig, root: str | None = None, pythons: tuple[str, ...] = (), path: str = "/usr/bin:/bin") -> HostFacts:
@@ -55,9 +55,7 @@ def test_a_file_in_the_way_of_the_root_is_a_problem(rig: Rig) -> None:
 def test_a_disk_without_room_or_right_to_run(small_disk: Path) -> None:
     facts = storage.look_at(small_disk / "root")
     assert (facts.problem, facts.noexec, facts.filesystem) == (None, True, "tmpfs")
-    with (small_disk / "filler").open("wb", buffering=0) as file, pytest.raises(OSError, match="No space"):
-        while True:
-            file.write(b"\0" * 4096)
+    fill(small_disk / "filler")
     full = storage.look_at(small_disk)
     assert full.problem == f"No space left on device: {small_disk}"
     assert full.free_bytes == 0
@@ -89,7 +87,7 @@ def test_interpreters_that_hang_lie_or_fail_are_said_to(tmp_path: Path) -> None:
     facts = pythons.examine([str(hung), str(liar), str(broken), sys.executable], deadline_s=3.0)
     assert time.monotonic() - begun_s < 6
     assert [fact.problem for fact in facts] == [
-        "gave no answer within 3 s",
+        "gave no answer in time",
         "did not answer as a Python does: hello",
         "did not answer as a Python does: libpython.so: not found",
         None,
