@@ -1,7 +1,9 @@
 """A stored run and everything that can be said about it: read from disk, then judged."""
 
-from orchestrator.records import RunRecord
-from orchestrator.report.content import RunReport, report_standalone
+from orchestrator.compare.diff import Diff, MeasuredRun, diff_numbers, diff_runs
+from orchestrator.errors import InvalidRunError
+from orchestrator.records import Baseline, RunRecord
+from orchestrator.report.content import RunReport, StandaloneReport, report_standalone
 from orchestrator.store import Store
 from orchestrator.store.results import read_hits, read_standalone
 
@@ -12,3 +14,39 @@ def review(store: Store, record: RunRecord) -> RunReport:
     if record.job_kind != "standalone" or not run.manifest.is_file():
         return RunReport(record=record)
     return RunReport(record=record, standalone=report_standalone(read_standalone(run), *read_hits(run)))
+
+
+def compare(store: Store, record: RunRecord, baseline: Baseline) -> Diff:
+    """Compare a run with what a baseline means now. Raises InvalidRunError where either has no figures."""
+    run = _measured(store, record)
+    entry = baseline.current
+    if entry.run_id is None:
+        return diff_numbers(run, entry.numbers)
+    return diff_runs(run, _measured(store, store.load(entry.run_id)))
+
+
+def _measured(store: Store, record: RunRecord) -> MeasuredRun:
+    report = review(store, record).standalone
+    if report is None:
+        raise InvalidRunError(
+            f"expected a run with figures to compare, `{record.run_id}` ({record.job_kind}, {record.phase}) has none",
+            hint=f"`eagle3-remote attach {record.run_id}` fetches the result of a run that is over on its host",
+        )
+    declared = report.wiring.declared
+    return MeasuredRun(
+        run_id=record.run_id,
+        best=report.wiring.best.figures,
+        declared=None if declared is None else declared.figures,
+        circumstances=_circumstances(report),
+    )
+
+
+def _circumstances(report: StandaloneReport) -> dict[str, str]:
+    result = report.result
+    return {
+        "target": result.checkpoint.target or "none",
+        "rows": result.rows.folder,
+        "dtype": result.dtype,
+        "device": result.device_name,
+        "steps": str(result.steps),
+    }
