@@ -14,17 +14,26 @@ READING_BYTES = 256 << 20
 """Readings are computed together in batches whose largest activations stay about this small."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class Teacher:
-    """The target's head, and the drafter's vocabulary in target tokens; all on the device."""
+    """The target's head, and the drafter's vocabulary in target tokens; all on the device.
 
-    head: torch.Tensor  # (V, Ht)
-    target_ids: torch.Tensor  # (D,) target token of each draft token
-    sayable: torch.Tensor  # (V,) bool: the drafter has this target token
+    Answers are computed in the dtype the states were captured in, because that is how the target itself computed them:
+    for bfloat16 states a float32 head breaks ties of the target's own bfloat16 logits otherwise than the target did.
+    """
+
+    def __init__(self, head: torch.Tensor, target_ids: torch.Tensor, device: torch.device) -> None:
+        sayable = torch.zeros(head.shape[0], dtype=torch.bool)
+        sayable[target_ids] = True
+        self._stored_head = head
+        self._head = head.to(device)  # (V, Ht)
+        self.target_ids = target_ids.to(device)  # (D,) target token of each draft token
+        self.sayable = sayable.to(device)  # (V,) whether the drafter has this target token
 
     def answers(self, final: torch.Tensor) -> torch.Tensor:
-        """y_j, the target's greedy token after each position, from final states (T, Ht) after the norm; (T,)."""
-        return argmax_in_pieces(final.to(device=self.head.device, dtype=self.head.dtype), self.head)
+        """The target's greedy token y_j after each position, from final states (T, Ht) after the norm; (T,)."""
+        if self._head.dtype != final.dtype:
+            self._head = self._stored_head.to(device=self._head.device, dtype=final.dtype)
+        return argmax_in_pieces(final.to(self._head.device), self._head)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,15 +46,6 @@ class JudgedRow:
     wanted: torch.Tensor  # (P, K) the target token that is a hit, -1 behind the row's end; on the device
     counted: torch.Tensor  # (P,) bool on the CPU: the next token is a response token
     inputs: RowInputs
-
-
-def make_teacher(head: torch.Tensor, target_ids: torch.Tensor, device: torch.device, dtype: torch.dtype) -> Teacher:
-    """The teacher from the target's lm_head (V, Ht) and the target token of each draft token (D,)."""
-    sayable = torch.zeros(head.shape[0], dtype=torch.bool)
-    sayable[target_ids] = True
-    return Teacher(
-        head=head.to(device=device, dtype=dtype), target_ids=target_ids.to(device), sayable=sayable.to(device)
-    )
 
 
 def judged_positions(loss_mask: torch.Tensor, steps: int) -> torch.Tensor:

@@ -16,7 +16,7 @@ from remote_payload.schema.record import to_json
 from remote_payload.schema.run import Event
 from remote_payload.schema.standalone import DeclaredWiring, Phase, RowsFacts, SkippedRow, StandaloneResult
 from remote_payload.standalone import machine
-from remote_payload.standalone.acceptance import JudgedRow, judge_row, make_teacher, reading_hits, row_facts
+from remote_payload.standalone.acceptance import JudgedRow, Teacher, judge_row, reading_hits, row_facts
 from remote_payload.standalone.checkpoint import Checkpoint, load_checkpoint
 from remote_payload.standalone.declared import declare
 from remote_payload.standalone.fit import check_fit, no_usable_row
@@ -91,7 +91,7 @@ class _Run:
         dtype = {"float32": torch.float32, "bfloat16": torch.bfloat16}[self.job.dtype]
         return Measurer(
             drafter=Drafter(checkpoint, self.device, dtype),
-            teacher=make_teacher(checkpoint.teacher_head, checkpoint.target_ids, self.device, dtype),
+            teacher=Teacher(checkpoint.teacher_head, checkpoint.target_ids, self.device),
         )
 
     def _checkpoint_warnings(self, checkpoint: Checkpoint) -> Iterator[str]:

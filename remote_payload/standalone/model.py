@@ -3,8 +3,8 @@
 Draft position j joins the captured states of token j (through fc) with the embedding of token j + offset. Step s >= 1
 takes the drafter's own un-normed output of step s - 1 and the embedding of token j + offset + s, at rotary position
 j + s. Its attention sees the step-0 keys of all positions <= j (the true prefix) and its own chain's keys of steps
-1..s: what a serving chain that starts at j sees. Residual is the un-normed fc output, as in SafeAILab's, SpecForge's and
-SGLang's forward.
+1..s: what a serving chain that starts at j sees. Residual is the un-normed fc output, as in SafeAILab's, SpecForge's
+and SGLang's forward.
 
 Two sums are split so that readings share work: fc over its slots (each state's projection is made once per row), and
 the layer's q, k, v over their [embedding | hidden] halves (the embedding half is made once per token).

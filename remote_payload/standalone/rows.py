@@ -116,8 +116,8 @@ class RowReader:
         lengths = {len(tokens), len(mask), len(states), len(final)}
         if len(lengths) > 1:
             raise RowError(
-                f"lengths differ: {len(tokens)} tokens, {len(mask)} of loss mask, {len(states)} captured and {len(final)} "
-                "final states"
+                f"lengths differ: {len(tokens)} tokens, {len(mask)} of loss mask, {len(states)} captured, "
+                f"{len(final)} final states"
             )
         if final.shape[1] != self.target_hidden_size:
             raise RowError(f"its final state must be {self.target_hidden_size} wide, found: {final.shape[1]}")

@@ -76,8 +76,8 @@ def raise_on(problems: list[TensorProblem], draft: Path) -> None:
         told = ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in counts.items() if count)
         raise checkpoint_failure(
             f"the drafter's tensors are not what its config.json asks for ({told}); the first: {_line(fatal[0])}",
-            hint=f"compare {draft / 'config.json'} with how the weights were exported; SGLang would load this without a "
-            "word and leave what is missing at random values",
+            hint=f"compare {draft / 'config.json'} with how the weights were exported; SGLang would load this without "
+            "a word and leave what is missing at random values",
             details=details,
         )
     if changing:
