@@ -66,8 +66,8 @@ def is_terminal() -> bool:
 
 
 def width() -> int:
-    """Columns of the terminal that stdout is; 100 elsewhere, so that files look the same everywhere."""
-    return shutil.get_terminal_size((100, 24)).columns if sys.stdout.isatty() else 100
+    """Columns of the terminal that stdout is; 110 elsewhere, so that files look the same everywhere."""
+    return shutil.get_terminal_size((110, 24)).columns if sys.stdout.isatty() else 110
 
 
 def rich_stderr() -> "Console":

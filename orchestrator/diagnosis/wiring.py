@@ -19,6 +19,7 @@ Verdict = Literal[
     "sound",
     "mis_wired",
     "cannot_separate",
+    "nothing_fits",
     "unlabelled",
     "declared_not_captured",
     "cannot_serve",
@@ -29,6 +30,9 @@ SERVED_OFFSET = 1
 
 SEPARATION = 0.01
 """Step-1 accuracy by which the best reading must be ahead at least; less is no wiring fault, however many rows."""
+
+LEAST_FIT = 0.1
+"""Step-1 accuracy that the best reading must have; below it the drafter reads nothing, whatever it is fed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,8 +84,10 @@ def judge_wiring(result: StandaloneResult, rows: Sequence[RowFacts], hits: Seque
         difference = first_step_difference(best.figures, other.figures, confidence)
         ratio = walk_ratio(best.figures, other.figures, CONFIDENCE)
     verdict = _verdict(result, best is declared, declared is not None, difference)
+    if (best.figures.first_step.value or 0.0) < LEAST_FIT:
+        verdict = "nothing_fits"
     spelling = None
-    if verdict not in ("sound", "unlabelled") and best.facts.states is not None:
+    if verdict not in ("sound", "nothing_fits", "unlabelled") and best.facts.states is not None:
         spelling = spell(best.facts.states, result.declared.target_class, result.declared.target_layers)
     return WiringVerdict(
         verdict=verdict,
@@ -93,9 +99,14 @@ def judge_wiring(result: StandaloneResult, rows: Sequence[RowFacts], hits: Seque
         ratio=ratio,
         readings_tried=len(result.readings),
         spelling=spelling,
-        headline=_headline(verdict, result, best is declared, difference),
+        headline=_headline(verdict, result, difference),
         fix=_fix(verdict, result, best, spelling),
     )
+
+
+def state_names(states: tuple[int, ...] | None) -> str:
+    """HF hidden_states indices as people write them, e.g. `embed,2,4`."""
+    return "unlabelled" if states is None else ",".join("embed" if state == 0 else str(state) for state in states)
 
 
 def _is_declared(facts: ReadingFacts, result: StandaloneResult) -> bool:
@@ -112,34 +123,37 @@ def _verdict(result: StandaloneResult, best_is_declared: bool, placed: bool, dif
         return "cannot_serve"
     if not placed:
         return "declared_not_captured"
-    if difference is None or difference.low is None or difference.low <= SEPARATION:
+    if difference is None or difference.low is None:
         return "cannot_separate"
-    return "sound" if best_is_declared else "mis_wired"
+    if best_is_declared:
+        return "sound"
+    return "mis_wired" if difference.low > SEPARATION else "cannot_separate"
 
 
-def _headline(verdict: Verdict, result: StandaloneResult, best_is_declared: bool, difference: Estimate | None) -> str:
+def _headline(verdict: Verdict, result: StandaloneResult, difference: Estimate | None) -> str:
     if verdict == "cannot_separate":
-        return _no_separation(best_is_declared, difference)
+        return _no_separation(difference)
+    close = difference is not None and difference.low is not None and difference.low <= SEPARATION
     return {
-        "sound": "wiring is sound: serving feeds the drafter the states it reads best",
+        "sound": "wiring is sound: serving feeds the drafter the states it reads best"
+        + (" (the runner-up may read as well)" if close else ""),
+        "nothing_fits": "no reading fits: the drafter hardly predicts the target, whatever it is fed",
         "mis_wired": "mis-wired: serving would feed the drafter other states than it reads best",
         "unlabelled": "wiring unknown: the captured states carry no labels, so only the best reading can be named",
         "declared_not_captured": (
-            f"wiring unknown: serving would feed states {list(result.declared.captured or ())}, "
-            f"the rows hold only states {list(result.rows.states or ())}"
+            f"wiring unknown: serving would feed states {state_names(result.declared.captured)}, "
+            f"the rows hold only states {state_names(result.rows.states)}"
         ),
         "cannot_serve": f"cannot be served as configured: {result.declared.problem}",
         "unknown_rule": f"wiring unknown: {result.declared.problem or 'what serving would feed cannot be told'}",
     }[verdict]
 
 
-def _no_separation(best_is_declared: bool, difference: Estimate | None) -> str:
+def _no_separation(difference: Estimate | None) -> str:
     if difference is None:
         return "cannot tell: the declared reading has no other reading on the same rows to be compared with"
     if difference.low is None:
         return f"cannot tell: {difference.rows} rows are too few for an interval"
-    if best_is_declared:
-        return "cannot separate: the declared reading is the best, and the runner-up may read as well"
     return "cannot separate: another reading is ahead of the declared one, by chance or by next to nothing"
 
 
@@ -150,11 +164,15 @@ def _fix(
         return ()
     if verdict == "unlabelled":
         return ("name the captured states with `--states` (HF hidden_states indices, `embed` for 0) and run again",)
+    if verdict == "nothing_fits":
+        return ("look at the warnings, at how the rows were captured and at the drafter's training before its wiring",)
     if verdict == "cannot_separate":
         return ("capture more rows and run again; nothing is known to be wrong with the config",)
     lines = []
     if verdict == "declared_not_captured":
-        lines.append(f"capture rows that also hold states {_missing(result)} and run again, to compare the two")
+        lines.append(
+            f"capture rows that also hold states {state_names(_missing(result))} and run again, to compare the two"
+        )
     if best.facts.token_offset != SERVED_OFFSET:
         lines.append(
             f"the best reading pairs state t with token t{best.facts.token_offset:+d}; every server pairs t with t+1: "
@@ -165,7 +183,7 @@ def _fix(
 
 
 def _config_lines(result: StandaloneResult, best: MeasuredReading, spelling: Spelling | None) -> tuple[str, ...]:
-    wanted = f"states {list(best.facts.states or ())}"
+    wanted = f"states {state_names(best.facts.states)}"
     if spelling is None or spelling.ids is None:
         reason = spelling.problem if spelling else "its states are not labelled"
         return (f"the best reading needs {wanted}, and no ids are known that serve it: {reason}",)
@@ -191,8 +209,8 @@ def _now(result: StandaloneResult) -> str:
     captured = result.declared.captured
     if captured is None:
         return "what they feed is unknown"
-    return f"feeding states {list(captured)} by the rule `{result.declared.rule}`, {result.declared.valid_for}"
+    return f"feeding states {state_names(captured)} by the rule `{result.declared.rule}`, {result.declared.valid_for}"
 
 
-def _missing(result: StandaloneResult) -> list[int]:
-    return [state for state in result.declared.captured or () if state not in (result.rows.states or ())]
+def _missing(result: StandaloneResult) -> tuple[int, ...]:
+    return tuple(state for state in result.declared.captured or () if state not in (result.rows.states or ()))

@@ -2,7 +2,7 @@
 
 import textwrap
 
-from orchestrator.diagnosis.wiring import MeasuredReading, WiringVerdict
+from orchestrator.diagnosis.wiring import MeasuredReading, WiringVerdict, state_names
 from orchestrator.records import RunRecord
 from orchestrator.report.content import RunReport, StandaloneReport, columns
 from orchestrator.report.table import table
@@ -23,13 +23,13 @@ DEFINITIONS = (
     "each response position once, step s > 1 those whose earlier steps all hit. [..] is a 95 % interval: Wilson over "
     "positions for shares, over rows for accept lengths. Accept length = accepted draft tokens + 1 a verify step: the "
     "mean over positions, and the walk a server takes (jump by accepted + 1; n = verify steps). "
-    "Tokens a verify step count the prefill's token too."
+    "Tokens per verify count the prefill's token too."
 )
 
 SHOWN_SKIPPED = 5
 
 
-def run_text(report: RunReport, *, width: int = 100) -> str:
+def run_text(report: RunReport, *, width: int = 110) -> str:
     """The whole report, lines of at most `width` columns where the content allows."""
     blocks = [_head(report.record)]
     if report.standalone is not None:
@@ -93,30 +93,29 @@ def _even(lines: list[str]) -> list[str]:
 def _figures(wiring: WiringVerdict, width: int) -> list[list[str]]:
     """One column a reading; as many tables as the width asks for."""
     labels = ["", "reading", "states", "step 1 accuracy"]
-    labels += [f"step {step} after a hit" for step in range(2, wiring.best.figures.steps + 1)]
-    labels += ["accept length, mean", "accept length, walk", "tokens a verify step"]
+    labels += [f"step {step} after hit" for step in range(2, wiring.best.figures.steps + 1)]
+    labels += ["accept len, mean", "accept len, walk", "tokens per verify"]
     cells = [_column(role, item) for role, item in columns(wiring)]
     label_width = max(map(len, labels)) + 2
     tables: list[list[list[str]]] = []
     used = width
     for column in cells:
-        column_width = max(map(len, column)) + 2
+        column_width = max(map(len, column))
         if used + column_width > width:
             tables.append([])
             used = label_width
         tables[-1].append(column)
-        used += column_width
+        used += column_width + 2
     return [table([list(row) for row in zip(labels, *group, strict=True)]) for group in tables]
 
 
 def _column(role: str, item: MeasuredReading) -> list[str]:
     figures, walk = item.figures, item.figures.walk
-    states = item.facts.states
     per_verify = f"{walk.tokens / walk.verifies:.2f} n={walk.verifies}" if walk.verifies else f"{UNKNOWN} n=0"
     return [
         role,
         item.facts.name,
-        "unlabelled" if states is None else ",".join("embed" if state == 0 else str(state) for state in states),
+        state_names(item.facts.states),
         proportion(figures.first_step),
         *(proportion(share) for share in figures.conditional[1:]),
         length(figures.accept_length_mean, sum(row.whole for row in figures.counts)),

@@ -50,6 +50,8 @@ def seconds(value: float | None) -> str:
     """A duration."""
     if value is None:
         return UNKNOWN
+    if value < 1:
+        return f"{value:.2f} s"
     if value < 90:
         return f"{value:.1f} s"
     return f"{int(value // 3600)} h {int(value % 3600 // 60)} min" if value >= 5400 else f"{value / 60:.1f} min"

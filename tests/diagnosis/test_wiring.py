@@ -38,7 +38,7 @@ def test_the_story_is_mis_wired_and_the_config_line_is_spelled() -> None:
     assert verdict.ratio.low > 0.5
     assert '"eagle_aux_hidden_state_layer_ids": [-1, 1, 3]' in verdict.fix[0]
     assert "0.5.22" in verdict.fix[1]
-    assert "now: ids [1, 3, 4], feeding states [2, 4, 5]" in verdict.fix[2]
+    assert "now: ids [1, 3, 4], feeding states 2,4,5" in verdict.fix[2]
 
 
 def test_the_same_drafter_with_the_right_ids_is_sound() -> None:
@@ -60,8 +60,9 @@ def test_kimi_spells_the_embedding_as_zero() -> None:
 
 
 def test_close_readings_cannot_be_separated() -> None:
-    close = {((1, 2, 3), 1): 0.50, ((0, 1, 2), 1): 0.505}
+    close = {((1, 2, 3), 1): 0.48, ((0, 1, 2), 1): 0.50}
     ahead = judge(close, made_declared((2, 4, 5), LATER))
+    assert ahead.best is not ahead.declared
     assert ahead.verdict == "cannot_separate"
     assert "cannot separate" in ahead.headline
 
@@ -70,8 +71,17 @@ def test_a_tie_counts_for_the_declared_reading() -> None:
     never = {((0, 1, 2), 1): -1.0, ((1, 2, 3), 1): -1.0}
     verdict = judge(never, made_declared((2, 4, 5), LATER))
     assert verdict.best is verdict.declared
-    assert verdict.verdict == "cannot_separate"
-    assert "runner-up may read as well" in verdict.headline
+    assert verdict.verdict == "nothing_fits"
+    assert verdict.spelling is None
+
+
+def test_the_declared_reading_is_sound_also_where_another_reads_as_well() -> None:
+    close = {((1, 2, 3), 1): 0.52, ((0, 1, 2), 1): 0.50}
+    verdict = judge(close, made_declared((2, 4, 5), LATER))
+    assert verdict.best is verdict.declared
+    assert verdict.verdict == "sound"
+    assert "the runner-up may read as well" in verdict.headline
+    assert "runner-up" not in judge(STORY, made_declared((0, 2, 4), EMBED)).headline
 
 
 def test_a_certain_difference_of_next_to_nothing_is_no_wiring_fault() -> None:
@@ -104,8 +114,8 @@ def test_unlabelled_states_give_the_best_alone() -> None:
 def test_declared_states_that_were_not_captured_are_named() -> None:
     verdict = judge(STORY, made_declared((2, 4, 6), None))
     assert verdict.verdict == "declared_not_captured"
-    assert "[2, 4, 6]" in verdict.headline
-    assert "states [6]" in verdict.fix[0]
+    assert "2,4,6" in verdict.headline
+    assert "states 6" in verdict.fix[0]
     assert "[-1, 1, 3]" in verdict.fix[1]
 
 
