@@ -60,8 +60,8 @@ def test_kimi_spells_the_embedding_as_zero() -> None:
 
 
 def test_close_readings_cannot_be_separated() -> None:
-    close = {((1, 2, 3), 1): 0.48, ((0, 1, 2), 1): 0.50}
-    ahead = judge(close, made_declared((2, 4, 5), LATER))
+    close = {((1, 2, 3), 1): 0.50, ((0, 1, 2), 1): 0.50}
+    ahead = judge(close, made_declared((0, 2, 4), EMBED))
     assert ahead.best is not ahead.declared
     assert ahead.verdict == "cannot_separate"
     assert "cannot separate" in ahead.headline
