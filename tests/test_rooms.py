@@ -81,7 +81,8 @@ def test_the_payload_takes_nothing_from_the_laptop_nor_from_elsewhere() -> None:
 # Which rooms a room may import; the arrows of the house.
 ARROWS = {
     "cli": {"pipeline", "compare", "diagnosis", "report", "store", "records", "config", "jobfile", "updates", "errors",
-            "outcome", "demo", "cli"},
+            "outcome", "review", "demo", "cli"},
+    "review": {"report", "store", "records"},
     "pipeline": {"remote", "jobfile", "store", "records", "config", "updates", "errors"},
     "remote": {"remote", "records", "config", "updates", "errors"},
     "store": {"store", "records", "errors"},

@@ -2,9 +2,9 @@
 
 import click
 
+from orchestrator.cli.ending import end
 from orchestrator.cli.live import watching
 from orchestrator.cli.options import accept_new_option, host_of, host_option, json_option, open_session
-from orchestrator.cli.show import show_run
 
 
 @click.command()
@@ -27,4 +27,4 @@ def attach(run_id: str, host_name: str | None, *, accept_new: bool, as_json: boo
         open_session(host_name, tell, accept_new=accept_new) as session,
     ):
         record = pipeline.attach(session, run_id, store, tell)
-    show_run(record, store, as_json=as_json)
+    end(record, store, as_json=as_json)

@@ -2,8 +2,8 @@
 
 import click
 
+from orchestrator.cli import console
 from orchestrator.cli.options import accept_new_option, host_of, host_option, json_option, open_session
-from orchestrator.cli.show import show_cancel
 from orchestrator.errors import JobError
 
 
@@ -22,7 +22,7 @@ def cancel(run_id: str, host_name: str | None, grace_s: float, *, accept_new: bo
     run_id, host_name = host_of(run_id, host_name, store)
     with open_session(host_name, lambda update: None, accept_new=accept_new) as session:
         answer = pipeline.cancel(session, run_id, grace_s, store)
-    show_cancel(answer, as_json=as_json)
+    console.show_cancel(answer, as_json=as_json)
     if answer.survivors:
         pids = ", ".join(map(str, answer.survivors))
         raise JobError(f"these processes of {run_id} could not be killed: {pids}", hint=f"look at them on {host_name}")

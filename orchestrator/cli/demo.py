@@ -8,9 +8,9 @@ from pathlib import Path
 
 import click
 
+from orchestrator.cli.ending import end
 from orchestrator.cli.live import watching
 from orchestrator.cli.options import json_option
-from orchestrator.cli.show import show_run
 
 
 @click.command()
@@ -36,4 +36,4 @@ def demo(*, as_json: bool) -> None:
         store = Store(Path(folder) / "laptop")
         with watching(as_json=as_json) as tell, pipeline.session(scene.host, settings, tell, accept_new=False) as host:
             record = pipeline.run(order, host, store, tell)
-        show_run(record, store, as_json=as_json)
+        end(record, store, as_json=as_json)

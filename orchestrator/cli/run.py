@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from orchestrator.cli import console
+from orchestrator.cli.ending import end
 from orchestrator.cli.live import watching
 from orchestrator.cli.options import Decorator, accept_new_option, host_option, open_session
-from orchestrator.cli.show import show_launched, show_run
 
 if TYPE_CHECKING:
     from orchestrator.jobfile import PlannedJob
@@ -93,9 +94,10 @@ def _run(kind: str, flags: dict[str, Any]) -> None:
     ):
         record = run_job(order, session, store, tell)
     if detach:
-        show_launched(record, host_name, as_json=as_json)
+        console.note(f"detached; job goes on. attach with: eagle3-remote attach {record.run_id} --host {host_name}")
+        console.show_launched(record, as_json=as_json)
     else:
-        show_run(record, store, as_json=as_json)
+        end(record, store, as_json=as_json)
 
 
 def _plan(kind: str, flags: dict[str, Any]) -> "PlannedJob":

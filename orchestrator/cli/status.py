@@ -2,8 +2,8 @@
 
 import click
 
+from orchestrator.cli import console
 from orchestrator.cli.options import accept_new_option, host_of, host_option, json_option, open_session
-from orchestrator.cli.show import show_status
 from orchestrator.errors import UsageError
 
 
@@ -25,4 +25,4 @@ def status(run_id: str | None, host_name: str | None, *, accept_new: bool, as_js
     assert host_name is not None
     with open_session(host_name, lambda update: None, accept_new=accept_new) as session:
         answer = pipeline.status(session, run_id)
-    show_status(answer, host_name, as_json=as_json)
+    console.show_status(answer, host_name, as_json=as_json)

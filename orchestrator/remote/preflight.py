@@ -58,7 +58,7 @@ def install(link: Link, host: HostConfig, payload: Payload, tell: Callable[[Upda
 def ship(link: Link, installed: Installed, payload: Payload, tell: Callable[[Update], None]) -> None:
     """Send the payload unless it is there; says which."""
     if _answer(link, _HAVE_PAYLOAD, installed.root, installed.sha256) == "yes":
-        tell(Note(name="payload", text=f"{payload.sha256[:12]} is already on the host, nothing shipped"))
+        tell(Note(name="payload", text=already_there(payload)))
         return
     folder = f"{installed.root}/payloads"
     arrived = f"{folder}/{payload.sha256}.{new_nonce()[:8]}.arrived"
@@ -70,6 +70,11 @@ def ship(link: Link, installed: Installed, payload: Payload, tell: Callable[[Upd
             hint="try again; if it stays so, look at the disk of the host",
         )
     tell(Note(name="payload", text=f"{payload.sha256[:12]} shipped, {len(payload.data)} bytes"))
+
+
+def already_there(payload: Payload) -> str:
+    """The words for a warm host."""
+    return f"{payload.sha256[:12]} is already on the host, nothing shipped"
 
 
 def probe(link: Link, installed: Installed, pythons: tuple[str, ...]) -> HostFacts:

@@ -8,7 +8,7 @@ from orchestrator.config import HostConfig
 from orchestrator.errors import HostError, HostNotReadyError
 from orchestrator.remote.link import Link
 from orchestrator.remote.payload import Payload
-from orchestrator.remote.preflight import choose_python, install, probe, ship
+from orchestrator.remote.preflight import already_there, choose_python, install, probe, ship
 from orchestrator.remote.ssh_config import SshTarget, resolve
 from orchestrator.remote.verbs import Installed, PayloadMissingError, PythonMissingError, Request, ask, call
 from orchestrator.updates import Note, Update
@@ -43,6 +43,7 @@ class HostSession:
         self._unknown_hint = unknown_hint
         self._link: Link | None = None
         self._installed: Installed | None = None
+        self._payload_told = False
 
     def __enter__(self) -> Self:
         return self
@@ -86,6 +87,7 @@ class HostSession:
     def installed(self) -> Installed:
         """The payload on the host, under any interpreter that can run its stdlib part; ships when it must."""
         if self._installed is None:
+            self._payload_told = True
             self._installed = install(self.link(), self.host, self._payload, self._tell)
         return self._installed
 
@@ -110,10 +112,19 @@ class HostSession:
         """Call a verb; ships the payload first where the host has lost it."""
         installed = self.installed()
         try:
-            yield from call(self.link(), installed, verb, request, silence_s)
+            for frame in call(self.link(), installed, verb, request, silence_s):
+                self._tell_payload()
+                yield frame
         except PayloadMissingError:
+            self._payload_told = True
             ship(self.link(), installed, self._payload, self._tell)
             yield from call(self.link(), installed, verb, request, silence_s)
+
+    def _tell_payload(self) -> None:
+        """A warm host answered without anything being sent: say so, once."""
+        if not self._payload_told:
+            self._payload_told = True
+            self._tell(Note(name="payload", text=already_there(self._payload)))
 
     def ask(self, verb: str, request: Request, kind: type[F], silence_s: float) -> F:
         """Call a verb that answers with one frame."""

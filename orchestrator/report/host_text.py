@@ -1,6 +1,9 @@
-"""What a host is like, as text: `hosts list`, `hosts check`, `status`. Pure."""
+"""What a host is like, as text: `hosts list`, `hosts check`. Pure."""
 
-from remote_payload.schema import Gpu, HostFacts, PythonFacts, RunState, StatusAnswer
+from collections.abc import Sequence
+
+from orchestrator.report.table import table
+from remote_payload.schema import Gpu, HostFacts, PythonFacts
 
 UNKNOWN = "unknown"
 
@@ -29,42 +32,11 @@ def check_text(name: str, destination: str, facts: HostFacts, skew_s: float, ske
     return "\n".join(lines)
 
 
-def hosts_text(rows: list[tuple[str, str, str, str]]) -> str:
+def hosts_text(rows: Sequence[Sequence[str]]) -> str:
     """`hosts list`: name, ssh destination, python, root."""
     if not rows:
         return "no [hosts.*] configured; --host also takes an ssh alias or user@address[:port]"
-    table = [("NAME", "SSH", "PYTHON", "ROOT"), *rows]
-    widths = [max(len(row[column]) for row in table) for column in range(4)]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in table
-    )
-
-
-def status_text(answer: StatusAnswer) -> str:
-    """`status`: one line a run."""
-    lines = [
-        f"{state.run_id}  {_phase(state)}{_heartbeat(state, age)}  by {spec.launched_by}"
-        for state, spec, age in zip(answer.states, answer.specs, answer.heartbeat_ages_s, strict=True)
-    ]
-    lines += [f"{name}  ! unreadable" for name in answer.unreadable]
-    return "\n".join(lines) or "no runs on this host"
-
-
-def _phase(state: RunState) -> str:
-    words = str(state.phase)
-    if state.exit_code not in (None, 0):
-        words += f" (exit code {state.exit_code})"
-    if state.signal:
-        words += f" ({state.signal})"
-    if state.failure:
-        words += f": {state.failure.message.splitlines()[0]}"
-    return words
-
-
-def _heartbeat(state: RunState, age_s: float | None) -> str:
-    if state.is_terminal:
-        return ""
-    return f", heartbeat {UNKNOWN}" if age_s is None else f", heartbeat {age_s:.0f} s ago"
+    return "\n".join(table([["host", "ssh", "python", "root"], *rows]))
 
 
 def _line(label: str, text: str, *, wrong: bool = False) -> str:

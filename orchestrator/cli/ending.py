@@ -1,0 +1,19 @@
+"""The end of a run's command: the report, and the error that a bad outcome means."""
+
+from typing import TYPE_CHECKING
+
+from orchestrator.cli import console
+from orchestrator.outcome import error_of
+
+if TYPE_CHECKING:
+    from orchestrator.records import RunRecord
+    from orchestrator.store import Store
+
+
+def end(record: "RunRecord", store: "Store", *, as_json: bool) -> None:
+    """Show the report of a run that is over; raise what its outcome means (see `orchestrator/outcome.py`)."""
+    error = error_of(record.state) if record.state is not None else None
+    if error is None or as_json:
+        console.show_run(record, store, as_json=as_json)
+    if error is not None:
+        raise error
