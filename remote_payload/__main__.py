@@ -8,6 +8,7 @@ Exit codes (for people; programs read the frames): 0 answered, 1 refused, 2 no r
 
 import os
 import sys
+from pathlib import Path
 from types import TracebackType
 
 from remote_payload.frames import FrameWriter, nonce_of
@@ -26,8 +27,8 @@ from remote_payload.schema import (
 VERBS = ("launch", "follow", "status", "cancel", "probe", "work")
 
 
-def main(arguments: list[str]) -> int:
-    """Run one verb; returns the exit code."""
+def main(arguments: list[str], archive: str) -> int:
+    """Run one verb of the payload file `archive`; returns the exit code."""
     if len(arguments) == 2 and arguments[0] == "work":
         from remote_payload.worker import work
 
@@ -35,10 +36,10 @@ def main(arguments: list[str]) -> int:
     if len(arguments) != 1 or arguments[0] not in VERBS[:-1]:
         sys.stderr.write(f"usage: payload.pyz {{{'|'.join(VERBS)}}} < request.json\n")
         return 2
-    return answer(arguments[0], sys.stdin.buffer.read())
+    return answer(arguments[0], sys.stdin.buffer.read(), Path(archive))
 
 
-def answer(verb: str, request: bytes) -> int:
+def answer(verb: str, request: bytes, archive: Path) -> int:
     """Do what `request` asks and send the frames to stdout; a reader that went away is no error."""
     try:
         writer = FrameWriter(nonce_of(request))
@@ -47,7 +48,7 @@ def answer(verb: str, request: bytes) -> int:
         return 2
     sys.excepthook = lambda kind, error, trace: _report_bug(writer, kind, error, trace)
     try:
-        _dispatch(verb, request.decode("utf-8"), writer)
+        _dispatch(verb, request.decode("utf-8"), writer, archive)
     except (SchemaError, UnicodeDecodeError) as error:
         writer.send(ErrorFrame(code="bad_request", message=f"`{verb}` request: {error}"))
         return 1
@@ -56,14 +57,18 @@ def answer(verb: str, request: bytes) -> int:
         return 1
     except BrokenPipeError:
         _forget_stdout()
+    if verb == "launch":
+        from remote_payload.bytecode import keep_bytecode
+
+        keep_bytecode(archive)
     return 0
 
 
-def _dispatch(verb: str, request: str, writer: FrameWriter) -> None:
+def _dispatch(verb: str, request: str, writer: FrameWriter, archive: Path) -> None:
     if verb == "launch":
         from remote_payload.launch import launch
 
-        launch(from_json(LaunchRequest, request), writer)
+        launch(from_json(LaunchRequest, request), writer, archive)
     elif verb == "follow":
         from remote_payload.follow import follow
 
@@ -96,7 +101,3 @@ def _report_bug(
 
 def _forget_stdout() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # or the interpreter's own flush at exit complains
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

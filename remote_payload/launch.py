@@ -15,10 +15,10 @@ from remote_payload.schema import FollowRequest, LaunchedFrame, LaunchRequest, S
 HANDSHAKE_TIMEOUT_S = 20.0
 
 
-def launch(request: LaunchRequest, writer: FrameWriter) -> None:
-    """Answer with a LaunchedFrame, then follow if asked. Raises Refusal, SchemaError."""
+def launch(request: LaunchRequest, writer: FrameWriter, archive: Path) -> None:
+    """Answer with a LaunchedFrame, then follow if asked; `archive` is the payload file. Raises Refusal, SchemaError."""
     root = absolute_root(request.root)
-    archive = _check(request)
+    _check(request, archive)
     run = RunDir(root / "runs" / request.spec.run_id)
     try:
         make_folders(root)
@@ -40,8 +40,8 @@ def launch(request: LaunchRequest, writer: FrameWriter) -> None:
         )
 
 
-def _check(request: LaunchRequest) -> Path:
-    """Everything that can be wrong before anything is written; returns the payload's own file."""
+def _check(request: LaunchRequest, archive: Path) -> None:
+    """Everything that can be wrong before anything is written. Raises SchemaError."""
     spec = request.spec
     try:
         job = job_from_json(spec.job_json)
@@ -57,10 +57,8 @@ def _check(request: LaunchRequest) -> Path:
     for name, value in (*spec.environment.items(), *request.secrets.items()):
         if not name or "=" in name or "\0" in name + value:
             raise SchemaError(f"$.spec.environment: a name or value that no environment can hold, at: {name!r}")
-    archive = Path(__file__).parents[1]
     if archive.stem != spec.payload_sha256:
         raise SchemaError(f"$.spec.payload_sha256: this payload is {archive.name}, found: {spec.payload_sha256!r}")
-    return archive
 
 
 def _claimed(request: LaunchRequest, run: RunDir, archive: Path, claim: int) -> str:

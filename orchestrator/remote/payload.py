@@ -14,7 +14,9 @@ PYTHON_TOO_OLD_EXIT_CODE = 78
 """A payload run by a Python below 3.10 says so on stderr and ends with this code."""
 OLDEST_PYTHON = (3, 10)
 
+# Old Pythons must be able to read this much. Compiled sources: see remote_payload/bytecode.py.
 _ENTRY = f"""\
+import os
 import sys
 
 if sys.version_info < {OLDEST_PYTHON}:
@@ -24,9 +26,14 @@ if sys.version_info < {OLDEST_PYTHON}:
     )
     sys.exit({PYTHON_TOO_OLD_EXIT_CODE})
 
+archive = os.path.abspath(sys.argv[0])
+compiled = os.path.splitext(archive)[0] + "." + sys.implementation.cache_tag
+if os.path.isdir(compiled):
+    sys.path.insert(0, compiled)
+
 from {PACKAGE}.__main__ import main
 
-sys.exit(main(sys.argv[1:]))
+sys.exit(main(sys.argv[1:], archive))
 """
 _TIMESTAMP = (1980, 1, 1, 0, 0, 0)
 """The oldest a zip can say."""

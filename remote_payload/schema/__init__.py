@@ -6,6 +6,8 @@ Version history (`SCHEMA_VERSION`):
     1  first version: standalone and selftest jobs, run states, events, manifest, frames, host facts.
 """
 
+from typing import TYPE_CHECKING
+
 from remote_payload.schema.frames import (
     FRAME_KINDS,
     CancelFrame,
@@ -45,19 +47,32 @@ from remote_payload.schema.run import (
     RunState,
     Setting,
 )
-from remote_payload.schema.standalone import (
-    CheckpointFacts,
-    DeclaredWiring,
-    Phase,
-    ReadingFacts,
-    ReadingHits,
-    RowFacts,
-    RowsFacts,
-    SkippedRow,
-    StandaloneResult,
-    TensorFact,
-    TensorProblem,
-)
+
+# Only the standalone job and readers of its result need these, and every verb on the host pays for what is imported.
+if TYPE_CHECKING:
+    from remote_payload.schema.standalone import (
+        CheckpointFacts,
+        DeclaredWiring,
+        Phase,
+        ReadingFacts,
+        ReadingHits,
+        RowFacts,
+        RowsFacts,
+        SkippedRow,
+        StandaloneResult,
+        TensorFact,
+        TensorProblem,
+    )
+else:
+
+    def __getattr__(name):
+        """Import the records of the standalone result when they are first asked for (PEP 562)."""
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from remote_payload.schema import standalone  # noqa: PLC0415
+
+        return getattr(standalone, name)
+
 
 __all__ = [
     "FRAME_KINDS",
