@@ -39,6 +39,8 @@ class KeyLogin:
                 try:
                     further_steps = transport.auth_publickey(self.target.user, key)
                 except paramiko.AuthenticationException as refusal:
+                    if "timeout" in str(refusal):
+                        raise TimeoutError from refusal
                     if not transport.is_active():
                         raise self._refused("the server hung up, perhaps after too many keys") from refusal
                     if isinstance(refusal, paramiko.BadAuthenticationType):

@@ -26,7 +26,6 @@ _KEEPALIVE_S = 10  # nothing reads the replies, but an unacknowledged one lets T
 _TCP_USER_TIMEOUT_MS = 30_000
 
 logging.getLogger("paramiko").addHandler(logging.NullHandler())  # else its tracebacks reach stderr
-logging.getLogger("paramiko").propagate = False
 
 
 class VerifiedTransport(paramiko.Transport):
@@ -88,7 +87,7 @@ class VerifiedConnection(fabric.Connection):  # type: ignore[misc]  # fabric has
                 username=target.user,
                 sock=sock,
                 timeout=remaining,
-                banner_timeout=remaining,
+                banner_timeout=remaining + 1,  # silence is a timeout, not "no SSH"
                 auth_timeout=remaining,
                 channel_timeout=remaining,
                 transport_factory=self._transport,
@@ -160,12 +159,25 @@ class _PromptSocket(socket.socket):
 
 
 def _connect_socket(target: SshTarget, timeout_s: float) -> socket.socket:
-    plain = socket.create_connection((target.hostname, target.port), timeout=timeout_s)
+    plain = _first_that_answers(target, time.monotonic() + timeout_s)
     sock = _PromptSocket(plain.family, plain.type, plain.proto, fileno=plain.detach())
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # paramiko leaves Nagle on: 45 ms for every call
     if hasattr(socket, "TCP_USER_TIMEOUT"):
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _TCP_USER_TIMEOUT_MS)
     return sock
+
+
+def _first_that_answers(target: SshTarget, deadline: float) -> socket.socket:
+    """Try the addresses of the name in turn within one deadline (only the system bounds the look-up of the name)."""
+    addresses = socket.getaddrinfo(target.hostname, target.port, type=socket.SOCK_STREAM)
+    last_error: OSError = TimeoutError()
+    for tried, (*_, address) in enumerate(addresses):
+        share = (deadline - time.monotonic()) / (len(addresses) - tried)
+        try:
+            return socket.create_connection((str(address[0]), target.port), timeout=max(0.1, share))
+        except OSError as error:
+            last_error = error
+    raise last_error
 
 
 def open_chain(target: SshTarget, *, accept_new: bool, timeout_s: float) -> VerifiedConnection:

@@ -5,14 +5,19 @@ touches them does so inside `translated(...)`.
 """
 
 import contextlib
+import errno
 import socket
 from collections.abc import Iterator
 
 import paramiko
-from paramiko.ssh_exception import ChannelException, IncompatiblePeer, NoValidConnectionsError
+from paramiko.ssh_exception import ChannelException, IncompatiblePeer
 
 from orchestrator.errors import AuthenticationError, Eagle3Error, HostError, LinkLostError
 from orchestrator.remote.ssh_config import SshTarget
+
+_NOBODY_THERE = (errno.ECONNREFUSED, errno.EHOSTUNREACH, errno.ENETUNREACH)
+# paramiko lets a key exchange that timed out pass, and stumbles over the missing session one line later.
+_SIGNS_OF_TIMEOUT = ("timed out", "timeout", "no existing session")
 
 
 def describe(target: SshTarget) -> str:
@@ -53,19 +58,18 @@ def _connect_error(error: Exception, target: SshTarget, timeout_s: float) -> Eag
     check = f"does `ssh {target.alias}` work from this laptop?"
     if isinstance(error, paramiko.AuthenticationException):
         return AuthenticationError(f"{where} refused the login: {_words(error)}", hint=check)
-    if isinstance(error, NoValidConnectionsError):
-        reasons = ", ".join(sorted({_words(each) for each in error.errors.values()}))
+    if isinstance(error, OSError) and error.errno in _NOBODY_THERE:
         return HostError(
-            f"nothing answers at {where}: {reasons}", hint=f"is the machine on, and is it port {target.port}?"
+            f"nothing answers at {where}: {_words(error)}", hint=f"is the machine on, and is it port {target.port}?"
         )
     if isinstance(error, socket.gaierror):
         return HostError(f"{where}: the name {target.hostname!r} is not known: {error.strerror}", hint=check)
     if isinstance(error, IncompatiblePeer):
         return HostError(
             f"{where} and this tool share no algorithm: {error}",
-            hint="compare `Ciphers`, `MACs`, `KexAlgorithms` in the server's sshd_config with the README's list",
+            hint="this tool speaks AES (CTR, GCM), HMAC-SHA2 and the curve25519, ECDH and DH (SHA-2) key exchanges",
         )
-    if isinstance(error, TimeoutError) or "timed out" in str(error).lower() or "timeout" in str(error).lower():
+    if isinstance(error, TimeoutError) or any(sign in str(error).lower() for sign in _SIGNS_OF_TIMEOUT):
         return HostError(f"{where} gave no answer within {timeout_s:g} s", hint=check)
     if isinstance(error, ChannelException):
         return HostError(f"the hop before {where} could not reach it: {error.text}", hint=check)

@@ -15,6 +15,7 @@ import selectors
 import socket
 import struct
 import threading
+import time
 
 _RESET_ON_CLOSE = struct.pack("ii", 1, 0)  # SO_LINGER 0: close() sends RST instead of FIN
 
@@ -73,6 +74,14 @@ class FaultProxy:
         """Reset every connection once `byte_count` more bytes have gone through, then serve again."""
         with self._lock:
             self._bytes_left = byte_count
+
+    def wait_until_idle(self) -> None:
+        """Wait for the end of every connection, so that no late byte of one counts for the next."""
+        deadline = time.monotonic() + 10
+        while self._peers:
+            if time.monotonic() > deadline:
+                raise TimeoutError("a connection through the proxy is still open")
+            time.sleep(0.002)
 
     def _wake(self) -> None:
         os.write(self._wake_write, b"x")
