@@ -17,7 +17,7 @@ from remote_payload.rundir import RunDir
 from remote_payload.schema import to_json
 
 
-def main(served_json: str, label: str, split: str, folder: str, slots: str, depth: str, out: str) -> None:
+def main(served_json: str, label: str, split: str, folder: str, slots: str, depth: str, out: str) -> None:  # noqa: PLR0917 - argv
     run = RunDir(Path(folder).parent)
     wanted = tuple(int(slot) for slot in slots.split(","))
     facts = next(item for item in read_standalone(run).readings if item.slots == wanted and item.stage == "full")
@@ -34,7 +34,13 @@ def main(served_json: str, label: str, split: str, folder: str, slots: str, dept
             expected["completion_tokens"] = request["completion_tokens"]
             row, chain = json.loads(to_json(rows[item.row])), json.loads(to_json(item))
             cases.append({"row": row, "hits": chain, "served": expected})
-    golden = {"label": label, "split": split, "depth": int(depth), "engine": served["engine"], "cases": cases}
+    golden = {
+        "label": label,
+        "split": split,
+        "depth": int(depth),
+        "engine": served["engine"].split(" (")[0],
+        "cases": cases,
+    }
     Path(out).write_bytes(gzip.compress(json.dumps(golden).encode(), mtime=0))
 
 

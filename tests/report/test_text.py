@@ -1,0 +1,179 @@
+"""Reports against golden files. `EAGLE3_WRITE_GOLDEN=1 pytest tests/report` writes them anew; read the difference."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.compare.diff import MeasuredRun, diff_numbers, diff_runs
+from orchestrator.diagnosis.wiring import judge_wiring
+from orchestrator.records import Baseline, BaselineEntry, BaselineNumber
+from orchestrator.report.content import RunReport, report_standalone
+from orchestrator.report.diff_text import baseline_text, baselines_text, diff_json, diff_text
+from orchestrator.report.json import run_json
+from orchestrator.report.runs_text import cancel_text, runs_json, runs_text, status_text
+from orchestrator.report.text import run_text
+from orchestrator.store import RunSummary
+from remote_payload.schema import CancelAnswer, DeclaredWiring, Failure, RunState, SkippedRow, StatusAnswer
+from tests.support.made_results import made_declared, made_readings, made_result
+from tests.support.made_runs import made_run
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "report"
+STORY = {((0, 1, 2), 1): 0.75, ((1, 2, 3), 1): 0.30, ((0, 2, 1), 1): 0.45}
+
+
+def check(name: str, text: str) -> None:
+    path = GOLDEN / name
+    if os.environ.get("EAGLE3_WRITE_GOLDEN"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text + "\n")
+    assert text + "\n" == path.read_text()
+
+
+def story(declared: DeclaredWiring, rows: int = 12, **more: Any) -> RunReport:
+    row_facts, hits, readings = made_readings(STORY, rows=rows)
+    result = made_result(readings, declared, rows=rows, **more)
+    return RunReport(record=made_run(), standalone=report_standalone(result, row_facts, hits))
+
+
+def mis_wired() -> RunReport:
+    skipped = tuple(SkippedRow(name=f"data_{n}.ckpt", reason="not a zip file: truncated") for n in range(20, 27))
+    declared = made_declared((2, 4, 5), (1, 2, 3), config_ids=(1, 3, 4))
+    return story(declared, skipped=skipped, warnings=("unexpected tensor: foo.weight",))
+
+
+def test_mis_wired() -> None:
+    check("mis_wired.txt", run_text(mis_wired()))
+
+
+def test_mis_wired_on_a_narrow_terminal() -> None:
+    text = run_text(mis_wired(), width=80)
+    check("mis_wired_80.txt", text)
+    long = [line for line in text.splitlines() if len(line) > 80]
+    assert all('"eagle_config"' in line for line in long)  # to be copied, so it stays whole
+
+
+def test_sound() -> None:
+    check("sound.txt", run_text(story(made_declared((0, 2, 4), (0, 1, 2), config_ids=(-1, 1, 3)))))
+
+
+def test_unlabelled() -> None:
+    check("unlabelled.txt", run_text(story(made_declared((2, 4, 5), None), states=None)))
+
+
+def test_too_few_rows() -> None:
+    check("too_few_rows.txt", run_text(story(made_declared((2, 4, 5), (1, 2, 3)), rows=3)))
+
+
+def test_a_run_that_failed_shows_why() -> None:
+    record = made_run(phase="failed")
+    failure = Failure(kind="rows", message="no usable row in /srv/rows", hint="see --rows", details=("a: b", "c: d"))
+    state = RunState(run_id=record.run_id, sequence=4, phase="failed", exit_code=1, failure=failure)
+    failed = type(record)(host=record.host, spec=record.spec, state=state)
+    check("failed.txt", run_text(RunReport(record=failed)))
+
+
+def test_json_is_json_with_null_for_unknown() -> None:
+    report = story(made_declared((2, 4, 5), None), rows=3, states=None)
+    value = json.loads(json.dumps(run_json(report), allow_nan=False))
+    assert value["wiring"]["verdict"] == "unlabelled"
+    assert value["wiring"]["declared"] is None
+    assert value["wiring"]["config_ids"] is None
+    best = value["readings"][0]
+    assert best["states"] is None
+    assert best["accept_length_walk"]["low"] is None  # 3 rows
+    assert best["first_step_accuracy"]["n"] == 150
+    assert run_json(RunReport(record=made_run(phase=None)))["run"]["state"] is None
+
+
+def test_json_of_the_story_carries_the_fix() -> None:
+    value = run_json(mis_wired())
+    assert value["wiring"]["config_ids"] == [-1, 1, 3]
+    assert [reading["role"] for reading in value["readings"]] == ["declared = runner-up", "best"] or [
+        reading["role"] for reading in value["readings"]
+    ] == ["declared", "best", "runner-up"]
+    assert value["result"]["rows"]["skipped"][0]["name"] == "data_20.ckpt"
+
+
+def measured(share: float, *, rows: int = 12, steps: int = 3, dtype: str = "float32") -> MeasuredRun:
+    row_facts, hits, readings = made_readings({((0, 1, 2), 1): share, ((1, 2, 3), 1): 0.3}, rows=rows, steps=steps)
+    result = made_result(readings, made_declared((0, 2, 4), (0, 1, 2)), rows=rows, steps=steps)
+    wiring = judge_wiring(result, row_facts, hits)
+    assert wiring.declared is not None
+    return MeasuredRun(
+        run_id=f"run-{int(100 * share)}",
+        best=wiring.best.figures,
+        declared=wiring.declared.figures,
+        circumstances={"dtype": dtype},
+    )
+
+
+def baseline(entry: BaselineEntry) -> Baseline:
+    return Baseline(name="plain", history=(entry,))
+
+
+def test_diff_of_two_runs() -> None:
+    entry = BaselineEntry(run_id="run-75", source="me@laptop", set_at_unix_s=1767323045.0, note="before the fix")
+    diff = diff_runs(measured(0.60, dtype="bfloat16"), measured(0.75))
+    assert diff.verdict == "regressed"
+    check("diff_runs.txt", diff_text(diff, baseline(entry)))
+    assert json.loads(json.dumps(diff_json(diff, baseline(entry)), allow_nan=False))["verdict"] == "regressed"
+
+
+def test_diff_with_typed_numbers() -> None:
+    throughput = BaselineNumber(metric="output_throughput_tok_s", value=90.0, unit="tok/s")
+    length = BaselineNumber(metric="declared.accept_length_walk", value=1.9)
+    entry = BaselineEntry(
+        numbers=(throughput, length), source="me@laptop", set_at_unix_s=1767323045.0, note="no drafter"
+    )
+    diff = diff_numbers(measured(0.75), entry.numbers)
+    check("diff_numbers.txt", diff_text(diff, baseline(entry)))
+    check("baseline.txt", baseline_text(baseline(entry)))
+    check("baselines.txt", baselines_text((baseline(entry),)))
+
+
+def test_lists_of_runs() -> None:
+    good = RunSummary(
+        run_id="20260102-030405-standalone-ab12",
+        phase="succeeded",
+        job_kind="standalone",
+        host="gpu1",
+        created_unix_s=1767323045.0,
+        has_result=True,
+    )
+    begun = RunSummary(run_id="run-b", phase="unknown", job_kind="selftest", host="gpu2", created_unix_s=1767323000.0)
+    broken = RunSummary(run_id="run-c", phase="unreadable", problem="run.json: expected JSON")
+    check("runs.txt", runs_text([good, begun, broken]))
+    assert runs_text([]) == "no runs on this laptop yet"
+    assert runs_json([broken])["runs"][0]["created_unix_s"] is None
+
+
+def test_status_and_cancel() -> None:
+    running = RunState(run_id="run-a", sequence=2, phase="running", started_unix_s=1767323045.0)
+    failed = RunState(
+        run_id="run-b",
+        sequence=4,
+        phase="failed",
+        started_unix_s=1767323045.0,
+        finished_unix_s=1767323050.0,
+        failure=Failure(kind="rows", message="no usable row\nmore"),
+    )
+    spec = made_run().spec
+    answer = StatusAnswer(
+        states=(running, failed), specs=(spec, spec), heartbeat_ages_s=(2.2, None), unreadable=("run-c",)
+    )
+    check("status.txt", status_text(answer, "gpu1"))
+    nothing = StatusAnswer(states=(), specs=(), heartbeat_ages_s=())
+    assert status_text(nothing, "gpu1") == "no runs on gpu1"
+    assert cancel_text(CancelAnswer(state=failed, was_terminal=True)) == "run-b: was over before: failed"
+    assert "nothing of it is left" in cancel_text(CancelAnswer(state=failed, was_terminal=False))
+    assert "killed: 7, 8" in cancel_text(CancelAnswer(state=running, was_terminal=False, survivors=(7, 8)))
+
+
+@pytest.mark.parametrize("width", [40, 80, 110, 200])
+def test_no_figure_is_lost_at_any_width(width: int) -> None:
+    text = run_text(mis_wired(), width=width)
+    for figure in ("declared", "best", "tokens per verify", "n=600"):
+        assert figure in text
