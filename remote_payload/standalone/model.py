@@ -12,7 +12,7 @@ the layer's q, k, v over their [embedding | hidden] halves (the embedding half i
 Shapes: R readings, T tokens, P judged positions, H hidden, Hq/Hkv heads of d, Q = Hq d, KV = Hkv d, D draft vocabulary.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -94,6 +94,12 @@ class Drafter:
 
         Positions whose input token would lie outside the row get the nearest token of the row; the caller masks them.
         """
+        outputs = self.outputs(inputs, readings, steps)
+        greedy = [argmax_in_pieces(self.normed_output(hidden).flatten(0, 1), self.head) for hidden in outputs]
+        return torch.stack(greedy, dim=-1).view(len(readings), -1, steps)
+
+    def outputs(self, inputs: RowInputs, readings: Sequence[Reading], steps: int) -> Iterator[torch.Tensor]:
+        """The layer's un-normed output after each step, (R, P, H)."""
         query, key = self.config.heads * self.config.head_dim, self.config.kv_heads * self.config.head_dim
         fused = torch.stack([self._fuse(inputs, reading.slots) for reading in readings])  # (R, T', H)
         offsets = torch.tensor([reading.token_offset for reading in readings], device=self.device)[:, None]
@@ -106,7 +112,6 @@ class Drafter:
         cache = ChainCache(keys=rotate(prefix_keys, cos[everywhere], sin[everywhere]), values=prefix_values)
 
         hidden = fused[:, inputs.positions]  # (R, P, H)
-        drafted = []
         for step in range(steps):
             at = inputs.positions + step
             qkv = linear(self._normed(hidden, self.hidden_norm), self.qkv_hidden)
@@ -117,8 +122,11 @@ class Drafter:
             attended = attend(rotate(queries, cos[at], sin[at]), cache, inputs.positions)
             hidden = hidden + linear(attended, self.out, self.out_bias)
             hidden = hidden + self._mlp(self._normed(hidden, self.post_norm))
-            drafted.append(self._greedy(hidden))
-        return torch.stack(drafted, dim=-1)
+            yield hidden
+
+    def normed_output(self, hidden: torch.Tensor) -> torch.Tensor:
+        """What lm_head reads: the output after the final norm."""
+        return self._normed(hidden, self.norm)
 
     def _fuse(self, inputs: RowInputs, slots: tuple[int, ...]) -> torch.Tensor:
         """The fc of one wiring as a sum of per-state projections, (T', H)."""
@@ -142,12 +150,10 @@ class Drafter:
         return linear(silu(gate) * up, self.down)
 
     def _normed(self, values: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
-        return torch.rms_norm(values, values.shape[-1:], weight, self.config.rms_norm_eps)
-
-    def _greedy(self, hidden: torch.Tensor) -> torch.Tensor:
-        """Draft-vocabulary argmax of (R, P, H), logits made in pieces; (R, P)."""
-        normed = self._normed(hidden, self.norm)
-        return argmax_in_pieces(normed.flatten(0, 1), self.head).view(hidden.shape[:2])
+        # As Llama does: statistics in float32, weights in the model's dtype. torch.rms_norm came after 2.3.
+        wide = values.float()
+        wide = wide * torch.rsqrt(wide.square().mean(dim=-1, keepdim=True) + self.config.rms_norm_eps)
+        return wide.to(values.dtype) * weight
 
     def _angles(self, positions: int) -> tuple[torch.Tensor, torch.Tensor]:
         """Angles: cos and sin for positions 0.., grown as rows get longer; (positions, d / 2) in the model's dtype."""

@@ -98,7 +98,7 @@ def wirings(captured: int, slots: int) -> list[Reading]:
 def screen(
     measurer: Measurer, rows: Iterable[JudgedRow], readings: Sequence[Reading], keep: int
 ) -> tuple[list[Tally], list[Tally]]:
-    """First step of all readings; the worse half goes after each row. (At most `keep` survivors, best first; dropped)."""
+    """First step of all readings; the worse half goes after each row. Gives up to `keep` survivors, and the dropped."""
     live = [Tally(reading=reading, stage="screen") for reading in readings]
     dropped: list[Tally] = []
     for judged in rows:
