@@ -9,13 +9,15 @@ import time
 from remote_payload import processes
 from remote_payload.claim import absolute_root, lock_claim
 from remote_payload.frames import Send
+from remote_payload.heartbeat import beat_age_s
 from remote_payload.refusal import disk_refusal
 from remote_payload.rundir import RunDir, write_atomically
 from remote_payload.runstate import advance, current_state, run_at
-from remote_payload.schema import CancelAnswer, CancelFrame, CancelRequest, RunState
+from remote_payload.schema import CancelAnswer, CancelFrame, CancelRequest, PulseFrame, RunState
 from remote_payload.watch import KILL_PATIENCE_S
 
 LOOK_S = 0.02
+PULSE_S = 2.0
 SUPERVISOR_PATIENCE_S = KILL_PATIENCE_S + 5.0
 """Beyond the grace; a supervisor that has not settled its run by then is stuck and is killed itself."""
 GONE_PATIENCE_S = 5.0
@@ -29,7 +31,7 @@ def cancel(request: CancelRequest, send: Send) -> None:
         state = _settle_unstarted(run, request.run_id)
     was_terminal = state.is_terminal
     if not was_terminal:
-        state = _through_supervisor(run, state, request.grace_s)
+        state = _through_supervisor(run, state, request.grace_s, send)
     survivors = state.survivors
     if state.phase == "lost":
         survivors = _end_marked(run, request.grace_s)
@@ -55,25 +57,32 @@ def _settle_unstarted(run: RunDir, run_id: str) -> RunState:
         os.close(claim)
 
 
-def _through_supervisor(run: RunDir, state: RunState, grace_s: float) -> RunState:
+def _through_supervisor(run: RunDir, state: RunState, grace_s: float, send: Send) -> RunState:
     """Ask, wake the supervisor, wait until the state is terminal; kill a supervisor that is stuck."""
     with contextlib.suppress(OSError):  # a full disk: the signal alone asks too, with the default grace
         write_atomically(run.cancel, json.dumps({"grace_s": grace_s}).encode("ascii"))
     _signal_supervisor(state, signal.SIGTERM)
-    until_s = time.monotonic() + grace_s + SUPERVISOR_PATIENCE_S
-    while time.monotonic() < until_s:
+    found = _wait_until_over(run, grace_s + SUPERVISOR_PATIENCE_S, send)
+    if found is None:
+        _signal_supervisor(state, signal.SIGKILL)
+        found = _wait_until_over(run, GONE_PATIENCE_S, send)
+    return found or state
+
+
+def _wait_until_over(run: RunDir, patience_s: float, send: Send) -> RunState | None:
+    """The terminal state, None when there is none after `patience_s`. Pulses tell the laptop that the link is alive."""
+    now_s = pulsed_s = time.monotonic()
+    until_s = now_s + patience_s
+    while now_s < until_s:
         found = current_state(run)
         if found is not None and found.is_terminal:
             return found
         time.sleep(LOOK_S)
-    _signal_supervisor(state, signal.SIGKILL)
-    until_s = time.monotonic() + GONE_PATIENCE_S
-    while time.monotonic() < until_s:
-        found = current_state(run)
-        if found is not None and found.is_terminal:
-            return found
-        time.sleep(LOOK_S)
-    return state
+        now_s = time.monotonic()
+        if now_s - pulsed_s >= PULSE_S:
+            pulsed_s = now_s
+            send(PulseFrame(heartbeat_age_s=beat_age_s(run.heartbeat)))
+    return None
 
 
 def _signal_supervisor(state: RunState, number: signal.Signals) -> None:

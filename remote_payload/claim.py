@@ -7,6 +7,7 @@ worker ever ran: start the supervisor), or a state (started: adopt, never start 
 whoever dies, so no crash leaves a claim stuck.
 """
 
+import errno
 import fcntl
 import os
 import time
@@ -15,7 +16,7 @@ from pathlib import Path
 from remote_payload.refusal import Refusal
 from remote_payload.rundir import Root, RunDir
 
-CLAIM_TIMEOUT_S = 30.0
+CLAIM_TIMEOUT_S = 10.0
 
 
 def absolute_root(text: str) -> Path:
@@ -64,6 +65,14 @@ def _try_lock(descriptor: int) -> bool:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
+    except OSError as error:
+        if error.errno not in (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP):
+            raise
+        raise Refusal(
+            "root_not_writable",
+            f"the file system under `root` has no locks: {error}",
+            "set `root` for this host in eagle3.toml to a folder on a local disk",
+        ) from None
     return True
 
 

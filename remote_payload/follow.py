@@ -46,9 +46,8 @@ def follow(request: FollowRequest, send: Send) -> None:
     streams = _streams(run, request.cursor)
     if request.wait and not state.is_terminal:
         state = _Follower(run, send, streams, request.pulse_s).until_over(state)
-    for stream in streams:  # after the final state nothing is appended any more
-        while stream.send_next(send):
-            pass
+    for stream in streams:
+        stream.send_rest(send)
     if request.wait or state.is_terminal:
         send(StateFrame(state=state))
     if request.collect and state.is_terminal:
@@ -87,6 +86,15 @@ class _Stream:
             send(ChunkFrame(stream=self._name, offset=self._offset, data_base64=text))  # type: ignore[arg-type]
             self._offset += len(data)
         return bool(data)
+
+    def send_rest(self, send: Send) -> None:
+        """Send what is there now, and no more: a process that nobody could kill may write on for ever."""
+        try:
+            end = self._path.stat().st_size
+        except FileNotFoundError:
+            return
+        while self._offset < end and self.send_next(send):
+            pass
 
 
 def _streams(run: RunDir, cursor: Cursor) -> tuple[_Stream, ...]:
@@ -134,9 +142,12 @@ class _Follower:
 
     def _changed_state(self, look: bool) -> RunState | None:
         """The state when its file was replaced, or (`look`) after looking whether the supervisor lives."""
+        try:
+            found = self._run.state.stat()
+        except FileNotFoundError:
+            raise Refusal("no_such_run", f"the run was removed meanwhile: {self._run.path.name}") from None
         if look:
             return current_state(self._run)
-        found = self._run.state.stat()
         stamp = (found.st_ino, found.st_mtime_ns, found.st_size)
         if stamp == self._stamp:
             return None

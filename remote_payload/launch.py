@@ -12,7 +12,7 @@ from remote_payload.rundir import RunDir, write_atomically
 from remote_payload.runstate import current_state
 from remote_payload.schema import FollowRequest, LaunchedFrame, LaunchRequest, SchemaError, job_from_json, to_json
 
-HANDSHAKE_TIMEOUT_S = 20.0
+HANDSHAKE_TIMEOUT_S = 10.0
 
 
 def launch(request: LaunchRequest, writer: FrameWriter, archive: Path) -> None:

@@ -22,21 +22,31 @@ def run_at(root: Path, run_id: str) -> RunDir:
 
 
 def read_state(run: RunDir) -> RunState | None:
-    """The state as written; None when the launch never got so far. Raises SchemaError on a damaged file."""
+    """The state as written; None when the launch never got so far. Raises Refusal on a damaged file."""
+    try:
+        return _parse_state(run)
+    except (UnicodeDecodeError, SchemaError):
+        time.sleep(0.05)  # see `overwrite`
+    try:
+        return _parse_state(run)
+    except (UnicodeDecodeError, SchemaError) as error:
+        message = f"the run's state is damaged: {error}: {run.state}"
+        raise Refusal("no_such_run", message, "look at the file on the host, or run again") from None
+
+
+def _parse_state(run: RunDir) -> RunState | None:
     try:
         return from_json(RunState, run.state.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
-    except UnicodeDecodeError as error:
-        raise SchemaError(f"{run.state}: {error}") from None
 
 
 def read_spec(run: RunDir) -> RunSpec:
-    """What was asked. Raises FileNotFoundError before it was written, SchemaError on a damaged file."""
+    """What was asked. Raises FileNotFoundError before it was written, Refusal on a damaged file."""
     try:
         return from_json(RunSpec, run.spec.read_text(encoding="utf-8"))
-    except UnicodeDecodeError as error:
-        raise SchemaError(f"{run.spec}: {error}") from None
+    except (UnicodeDecodeError, SchemaError) as error:
+        raise Refusal("no_such_run", f"the run's spec is damaged: {error}: {run.spec}") from None
 
 
 def advance(run: RunDir, state: RunState, **changes: Any) -> RunState:

@@ -3,9 +3,10 @@
 from remote_payload.claim import absolute_root
 from remote_payload.frames import Send
 from remote_payload.heartbeat import beat_age_s
+from remote_payload.refusal import Refusal
 from remote_payload.rundir import RunDir
 from remote_payload.runstate import current_state, read_spec, run_at
-from remote_payload.schema import RunSpec, RunState, SchemaError, StatusAnswer, StatusFrame, StatusRequest
+from remote_payload.schema import RunSpec, RunState, StatusAnswer, StatusFrame, StatusRequest
 
 Row = tuple[RunState, RunSpec, float | None]
 
@@ -41,7 +42,7 @@ def _look(run: RunDir) -> Row | str:
         state = current_state(run)
     except FileNotFoundError:
         return "claimed, without a spec yet"
-    except (OSError, SchemaError) as error:
+    except (OSError, Refusal) as error:
         return str(error)
     if state is None:
         return "claimed, not started yet; launch it again if nothing follows"

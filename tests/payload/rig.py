@@ -25,6 +25,7 @@ from remote_payload.schema import (
     LaunchRequest,
     RunSpec,
     RunState,
+    SchemaError,
     SelftestJob,
     StatusRequest,
     frame_from_json,
@@ -126,7 +127,7 @@ class Rig:
     def clean_up(self) -> None:
         for path in (self.root / "runs").glob("*"):
             state = path / "state.json"
-            if state.exists():
+            with contextlib.suppress(OSError, SchemaError):
                 found = from_json(RunState, state.read_text())
                 if found.supervisor_pid and found.supervisor_start_ticks:
                     processes.send_signal(found.supervisor_pid, found.supervisor_start_ticks, signal.SIGKILL)
