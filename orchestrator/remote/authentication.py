@@ -83,7 +83,7 @@ class KeyLogin:
             parts.append(f"locked by a passphrase: {', '.join(map(str, self.locked))}")
         if self.unusable:
             parts.append(f"unusable: {', '.join(self.unusable)}")
-        hint = f"`ssh -v {self.target.alias}` shows what the server accepts"
+        hint = f"`{self.target.ssh_command} -v` shows what the server accepts"
         if self.locked:
             hint = f"this tool never asks for a passphrase; unlock the key once: ssh-add '{self.locked[0]}'"
         return AuthenticationError(f"{describe(self.target)} refused the login, {why}; {'; '.join(parts)}", hint=hint)

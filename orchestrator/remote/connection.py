@@ -56,7 +56,7 @@ class VerifiedConnection(fabric.Connection):  # type: ignore[misc]  # fabric has
             gateway=gateway,
             forward_agent=False,
         )
-        policy = HostKeyPolicy.for_target(target, accept_new=accept_new)
+        policy = HostKeyPolicy.for_target(target, gateway.chain() if gateway else (), accept_new=accept_new)
         self._set(target=target, policy=policy, timeout_s=timeout_s)
         self.client.set_missing_host_key_policy(policy)
 
@@ -119,6 +119,10 @@ class VerifiedConnection(fabric.Connection):  # type: ignore[misc]  # fabric has
         ciphers = transport.get_security_options().ciphers
         transport.get_security_options().ciphers = sorted(ciphers, key=lambda name: "gcm" not in name)
         return transport
+
+    def chain(self) -> tuple[SshTarget, ...]:
+        """The hops up to and including this one."""
+        return (*(self.gateway.chain() if self.gateway else ()), self.target)
 
     def warnings(self) -> tuple[str, ...]:
         """Lines of known_hosts that had to be skipped, on this hop and those before it."""

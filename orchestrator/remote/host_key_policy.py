@@ -5,6 +5,7 @@ revoked key is refused whatever the flags. The key is judged here and nowhere el
 """
 
 import os
+import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,15 +35,19 @@ _ALGORITHMS_OF_TYPE = {"ssh-rsa": ("rsa-sha2-512", "rsa-sha2-256")}
 
 @dataclass
 class HostKeyPolicy(paramiko.MissingHostKeyPolicy):
-    """Judges one target's key. `lines` are those of its known_hosts files, `warnings` what was skipped in them."""
+    """Judges one target's key.
+
+    hops: the hosts it is dialled through. lines: those of its known_hosts files. warnings: what was skipped in them.
+    """
 
     target: SshTarget
     accept_new: bool
+    hops: tuple[SshTarget, ...] = ()
     lines: tuple[HostKeyLine, ...] = ()
     warnings: list[str] = field(default_factory=list)
 
     @classmethod
-    def for_target(cls, target: SshTarget, *, accept_new: bool) -> "HostKeyPolicy":
+    def for_target(cls, target: SshTarget, hops: tuple[SshTarget, ...], *, accept_new: bool) -> "HostKeyPolicy":
         """Read the target's known_hosts files. Raises HostKeyError when one is there but cannot be read."""
         lines: list[HostKeyLine] = []
         warnings: list[str] = []
@@ -50,7 +55,7 @@ class HostKeyPolicy(paramiko.MissingHostKeyPolicy):
             good, bad = parse(_read(file), file)
             lines += good
             warnings += [f"{line.file}:{line.number} is skipped: {line.reason}" for line in bad]
-        return cls(target, accept_new, tuple(lines), warnings)
+        return cls(target, accept_new, hops, tuple(lines), warnings)
 
     def preferred_algorithms(self, offered: Iterable[str]) -> tuple[str, ...]:
         """`offered` with the kinds we can judge first: known key types, then certificates where a CA vouches."""
@@ -94,7 +99,9 @@ class HostKeyPolicy(paramiko.MissingHostKeyPolicy):
 
     def _changed_hint(self, lines: tuple[HostKeyLine, ...]) -> str:
         files = dict.fromkeys(line.file for line in lines)
-        commands = "; ".join(f"ssh-keygen -R '{self.target.host_key_name}' -f '{file}'" for file in files)
+        commands = "; ".join(
+            f"ssh-keygen -R '{self.target.host_key_name}' -f {shlex.quote(str(file))}" for file in files
+        )
         return (
             "either the machine was reinstalled or somebody sits in between; ask whoever runs it, and only then forget"
             f" the old key: {commands}"
@@ -107,11 +114,19 @@ class HostKeyPolicy(paramiko.MissingHostKeyPolicy):
         )
 
     def _unknown_hint(self) -> str:
+        return f"compare the fingerprint with the machine's own, then: {self._how_to_trust()}; or give --accept-new"
+
+    def _how_to_trust(self) -> str:
+        """The command that makes the key known; only the last hop can scan a host behind it."""
         file = next(iter(self.target.user_known_hosts_files), Path("~/.ssh/known_hosts"))
-        scan = f"ssh-keyscan -p {self.target.port} {self.target.hostname} >> '{file}'"
-        if self.target.host_key_alias is not None:
-            scan = f"ssh {self.target.alias}  (it asks, and writes the key under {self.target.host_key_alias})"
-        return f"compare the fingerprint with the machine's own, then: {scan}; or give --accept-new"
+        if self.target.host_key_alias is not None or self.target.proxy_command is not None:
+            return f"{self.target.ssh_command} (it asks, and writes the key under {self.target.host_key_name})"
+        scan = f"ssh-keyscan -p {self.target.port} {self.target.hostname} >> {shlex.quote(str(file))}"
+        if not self.hops:
+            return scan
+        *before, last = self.hops
+        through = f" -J {','.join(hop.alias for hop in before)}" if before else ""
+        return f"{last.ssh_command}{through} {scan}"
 
     def _write_down(self, blob: bytes) -> None:
         """Append the key to the first user known_hosts file: one write, so that two runs never mix their lines."""
@@ -123,8 +138,10 @@ class HostKeyPolicy(paramiko.MissingHostKeyPolicy):
             file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             number = os.open(file, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
             try:
-                size = os.fstat(number).st_size
-                ends_open = size > 0 and os.pread(number, 1, size - 1) != b"\n"
+                ends_open = os.lseek(number, 0, os.SEEK_END) > 0
+                if ends_open:
+                    os.lseek(number, -1, os.SEEK_END)
+                    ends_open = os.read(number, 1) != b"\n"
                 os.write(number, b"\n" + line if ends_open else line)
             finally:
                 os.close(number)

@@ -32,7 +32,6 @@ class LineStream:
         try:
             self._channel.__enter__()
         except BaseException:
-            self._channel.__exit__(None, None, None)
             self._watchdog.stop()
             raise
         self._watchdog.pause()

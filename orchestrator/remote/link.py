@@ -67,7 +67,7 @@ class Link:
 
     def exec(self, argv: Sequence[str], *, stdin: bytes = b"", deadline_s: float) -> ExecResult:
         """Run a command to its end. Raises LinkLostError when it has not ended after `deadline_s` (it may run on)."""
-        watchdog = Watchdog(self._connection.abort, period_s=deadline_s)
+        watchdog = Watchdog(self._connection.abort, period_s=deadline_s, limit_s=deadline_s)
         with watchdog, self._session(argv, _chunks(stdin), watchdog) as channel:
             stdout: list[bytes] = []
             size = 0

@@ -40,15 +40,22 @@ class SessionChannel:
 
     def __enter__(self) -> Self:
         """Start the command. Raises LinkLostError, or HostError when the server refuses another session."""
-        with self._watched():
-            transport = self._connection.transport
-            if transport is None or not transport.is_active():
-                raise EOFError
-            self._channel = transport.open_session(timeout=self._watchdog.period_s)
-            self._channel.exec_command(self._line)
-            self._selector.register(self._channel.fileno(), selectors.EVENT_READ)
-            self._send_stdin(self._channel)
+        try:
+            with self._watched():
+                self._start()
+        except BaseException:
+            self.__exit__(None, None, None)
+            raise
         return self
+
+    def _start(self) -> None:
+        transport = self._connection.transport
+        if transport is None or not transport.is_active():
+            raise EOFError
+        self._channel = transport.open_session(timeout=self._watchdog.period_s + 60)  # the watchdog comes first
+        self._channel.exec_command(self._line)
+        self._selector.register(self._channel.fileno(), selectors.EVENT_READ)
+        self._send_stdin(self._channel)
 
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
@@ -89,7 +96,7 @@ class SessionChannel:
             if not channel.eof_received or channel.exit_status < 0:
                 transport = channel.get_transport()
                 transport.join(_GRACE_S)  # a dying transport closes its channels just before it says that it is dead
-                if self._watchdog.fired or not transport.is_alive():
+                if self._watchdog.complaint is not None or not transport.is_alive():
                     raise EOFError
             return channel.exit_status if channel.exit_status >= 0 else None
 
@@ -122,8 +129,6 @@ class SessionChannel:
             with translated_use(target, self._what):
                 yield
         except LinkLostError as error:
-            if self._watchdog.fired:
-                raise LinkLostError(
-                    f"{describe(target)} gave no sign of life for {self._watchdog.period_s:g} s while {self._what}"
-                ) from error
-            raise
+            if self._watchdog.complaint is None:
+                raise
+            raise LinkLostError(f"{describe(target)} {self._watchdog.complaint} while {self._what}") from error

@@ -62,6 +62,14 @@ class SshTarget:
         return host if self.port == 22 else f"[{host}]:{self.port}"
 
     @property
+    def ssh_command(self) -> str:
+        """The `ssh ...` that dials this host by itself, for a user to paste."""
+        typed = parse_destination(self.alias)
+        config = os.environ.get(SSH_CONFIG_VARIABLE)
+        words = ["ssh", *(["-F", config] if config else []), *(["-p", str(typed.port)] if typed.port else [])]
+        return shlex.join([*words, f"{typed.user}@{typed.host}" if typed.user else typed.host])
+
+    @property
     def address(self) -> str:
         """`host:port` for messages."""
         return f"[{self.hostname}]:{self.port}" if ":" in self.hostname else f"{self.hostname}:{self.port}"

@@ -55,7 +55,7 @@ def translated_use(target: SshTarget, what: str) -> Iterator[None]:
 
 def _connect_error(error: Exception, target: SshTarget, timeout_s: float) -> Eagle3Error:  # noqa: PLR0911 -- a table
     where = describe(target)
-    check = f"does `ssh {target.alias}` work from this laptop?"
+    check = f"does `{target.ssh_command}` work from this laptop?"
     if isinstance(error, paramiko.AuthenticationException):
         return AuthenticationError(f"{where} refused the login: {_words(error)}", hint=check)
     if isinstance(error, OSError) and error.errno in _NOBODY_THERE:

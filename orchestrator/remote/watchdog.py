@@ -12,12 +12,16 @@ from typing import Self
 
 
 class Watchdog:
-    """Calls `drop` once, from its own thread, when nobody restarted it for `period_s`, or after `limit_s` in all."""
+    """Calls `drop` once, from its own thread, when nobody restarted it for `period_s`, or after `limit_s` in all.
+
+    complaint: None until it did, then what to say of the other side.
+    """
 
     def __init__(self, drop: Callable[[], None], *, period_s: float, limit_s: float | None = None) -> None:
         self.period_s = period_s
-        self.fired = False
+        self.complaint: str | None = None
         self._drop = drop
+        self._limit_s = limit_s
         self._limit = None if limit_s is None else time.monotonic() + limit_s
         self._deadline: float | None = None
         self._done = False
@@ -63,8 +67,10 @@ class Watchdog:
             while not self._done:
                 remaining = None if self._deadline is None else self._deadline - time.monotonic()
                 if remaining is not None and remaining <= 0:
-                    self.fired = True
+                    limited = self._limit is not None and self._deadline == self._limit
+                    silent = f"gave no sign of life for {self.period_s:g} s"
+                    self.complaint = f"was not done within {self._limit_s:g} s" if limited else silent
                     break
                 self._changed.wait(remaining)
-        if self.fired:
+        if self.complaint is not None:
             self._drop()

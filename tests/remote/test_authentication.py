@@ -49,7 +49,7 @@ def test_a_refused_key_names_what_was_tried(client: SshClientFiles, server: SshS
         login("gpu1")
     assert str(stranger) in caught.value.message
     assert f"127.0.0.1:{server.port}" in caught.value.message
-    assert "ssh -v gpu1" in (caught.value.hint or "")
+    assert "gpu1 -v` shows" in (caught.value.hint or "")
 
 
 def test_no_key_at_all(client: SshClientFiles, server: SshServer, tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ def test_an_unknown_key_is_refused_with_the_line_to_run(client: SshClientFiles, 
     ).stdout.split()[1]
     assert listed in caught.value.message
     assert f"127.0.0.1:{server.port}" in caught.value.message
-    assert f"ssh-keyscan -p {server.port} 127.0.0.1 >> '{client.known_hosts}'" in (caught.value.hint or "")
+    assert f"ssh-keyscan -p {server.port} 127.0.0.1 >> {client.known_hosts};" in (caught.value.hint or "")
     assert sessions(server) == before
     assert client.known_hosts.read_text() == ""
 
@@ -83,7 +83,7 @@ def test_a_changed_key_is_refused_even_with_accept_new(
     assert caught.value.message.count("SHA256:") == 2
     assert sessions(server) == before
     command = (caught.value.hint or "").split("the old key: ")[1]
-    assert command == f"ssh-keygen -R '[127.0.0.1]:{server.port}' -f '{client.known_hosts}'"
+    assert command == f"ssh-keygen -R '[127.0.0.1]:{server.port}' -f {client.known_hosts}"
     subprocess.run(["sh", "-c", command], check=True, capture_output=True)
     with pytest.raises(HostKeyError, match="is unknown"):
         login("gpu1")
@@ -118,8 +118,9 @@ def test_odd_lines_hide_nothing_and_are_reported(client: SshClientFiles, server:
 
 def test_host_key_alias_is_the_name_asked_for(client: SshClientFiles, server: SshServer) -> None:
     client.add_host("gpu1", server, trust=False, HostKeyAlias="cluster")
-    with pytest.raises(HostKeyError, match="no line for cluster"):
+    with pytest.raises(HostKeyError, match="no line for cluster") as caught:
         login("gpu1")
+    assert "gpu1 (it asks, and writes the key under cluster)" in (caught.value.hint or "")
     client.know(server.known_hosts_line(pattern="cluster"))
     assert login("gpu1") == b"in\n"
 
@@ -180,6 +181,18 @@ class TestThroughAHop:
         assert f"{wrong} (" in caught.value.message
         assert f"127.0.0.1:{culprit.port}" in caught.value.message
         assert (sessions(hop), sessions(server)) == (logins[0] + (wrong == "far"), logins[1])
+
+    def test_the_line_to_run_scans_from_the_hop(
+        self, client: SshClientFiles, server: SshServer, hop: SshServer
+    ) -> None:
+        client.add_host("hop", hop)
+        client.add_host("far", server, trust=False, ProxyJump="hop")
+        with pytest.raises(HostKeyError) as caught:
+            login("far")
+        command = (caught.value.hint or "").split("then: ")[1].split("; or give")[0]
+        assert command.startswith("ssh -F ")
+        subprocess.run(["sh", "-c", command], check=True, capture_output=True, timeout=20)
+        assert login("far") == b"in\n"
 
     def test_accept_new_holds_for_both_but_never_for_a_changed_hop(
         self, client: SshClientFiles, server: SshServer, hop: SshServer, another_key: str

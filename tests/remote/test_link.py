@@ -64,6 +64,13 @@ def test_the_environment_holds_no_terminal(link: Link) -> None:
     assert link.exec(["sh", "-c", "test -t 0 || test -t 1 || echo none"], deadline_s=10).stdout == b"none\n"
 
 
+def test_a_command_that_outlives_its_deadline(link: Link) -> None:
+    start = time.monotonic()
+    with pytest.raises(LinkLostError, match=r"gpu1 \(.*\) was not done within 0.5 s while running `sh`"):
+        link.exec(["sh", "-c", "while sleep 0.1; do echo alive; done"], deadline_s=0.5)
+    assert time.monotonic() - start < 2
+
+
 def test_many_sessions_leave_nothing_behind(link: Link) -> None:
     link.exec(["true"], deadline_s=10)
     before = len(list(Path("/proc/self/fd").iterdir())), threading.active_count()
@@ -220,10 +227,18 @@ class TestFiles:
         with pytest.raises(HostNotReadyError, match=r"cannot store /proc/nope/file \(1 bytes\): .*mkdir"):
             link.put_bytes(b"x", "/proc/nope/file")
 
-    def test_a_full_disk(self, link: Link) -> None:
-        with pytest.raises(HostNotReadyError, match="cannot store"):
-            link.put_bytes(bytes(1_000_000), "/dev/full/x")
-        assert link.probe(5)
+    def test_a_host_that_cannot_hold_the_file(self, client: SshClientFiles, tmp_path: Path) -> None:
+        """As a full disk: writing stops in the middle (here at the shell's file size limit)."""
+        shell = tmp_path / "small_shell"
+        shell.write_text('#!/bin/sh\nulimit -f 64\nexec /bin/sh "$@"\n')
+        shell.chmod(0o755)
+        with running_sshd(tmp_path / "gpu1", ServerOptions(login_shell=str(shell))) as server:
+            client.add_host("gpu1", server)
+            with Link.open(resolve("gpu1")) as link:
+                with pytest.raises(HostNotReadyError, match=r"cannot store ~/d/big \(10000000 bytes\): .*[Ff]ile"):
+                    link.put_bytes(bytes(10_000_000), "~/d/big")
+                assert link.probe(5)
+            assert list((server.home / "d").iterdir()) == []
 
 
 class TestProxyCommand:
@@ -252,6 +267,19 @@ class TestProxyCommand:
 
 
 class TestNothingThere:
+    def test_a_server_that_gives_no_sessions(self, client: SshClientFiles, tmp_path: Path) -> None:
+        with running_sshd(tmp_path / "gpu1", ServerOptions(sshd_config="MaxSessions 0")) as server:
+            client.add_host("gpu1", server)
+            with Link.open(resolve("gpu1")) as link, pytest.raises(HostError, match="refused another session"):
+                link.exec(["true"], deadline_s=5)
+
+    def test_a_server_without_an_algorithm_in_common(self, client: SshClientFiles, tmp_path: Path) -> None:
+        options = ServerOptions(sshd_config="Ciphers chacha20-poly1305@openssh.com")
+        with running_sshd(tmp_path / "gpu1", options) as server:
+            client.add_host("gpu1", server)
+            with pytest.raises(HostError, match=r"share no algorithm: .*ciphers"):
+                Link.open(resolve("gpu1"))
+
     def test_a_closed_port(self, client: SshClientFiles, server: SshServer) -> None:
         port = free_port()
         client.add_host("gpu1", server, port=port)
