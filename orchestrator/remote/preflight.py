@@ -32,12 +32,14 @@ case $2 in "~") root=$HOME;; "~/"*) root="$HOME/${2#"~/"}";; *) root=$2;; esac
 if [ -f "$root/payloads/$3.pyz" ]; then printf '\\n%s yes\\n' "$1"; else printf '\\n%s no\\n' "$1"; fi
 """
 
-# Hashes what arrived and gives it its name only if it is what was sent.
+# Hashes what arrived and gives it its name only if it is what was sent; a faster laptop's file counts as well.
 _ADOPT = """
 expand() { case $1 in "~/"*) printf %s "$HOME/${1#"~/"}";; *) printf %s "$1";; esac; }
 arrived=$(expand "$3"); final=$(expand "$4")
+[ -f "$arrived" ] || arrived=$final
 found=$("$2" -I -S -c "$6" "$arrived")
-if [ "$found" = "$5" ]; then mv -f -- "$arrived" "$final"; else rm -f -- "$arrived"; fi
+if [ "$found" != "$5" ]; then rm -f -- "$arrived"
+elif [ "$arrived" != "$final" ]; then mv -f -- "$arrived" "$final"; fi
 printf '\\n%s %s\\n' "$1" "$found"
 """
 
@@ -61,7 +63,7 @@ def ship(link: Link, installed: Installed, payload: Payload, tell: Callable[[Upd
         tell(Note(name="payload", text=already_there(payload)))
         return
     folder = f"{installed.root}/payloads"
-    arrived = f"{folder}/{payload.sha256}.{new_nonce()[:8]}.arrived"
+    arrived = f"{folder}/{payload.sha256}.arrived"  # the same name every time: what a cut leaves is used or replaced
     link.put_bytes(payload.data, arrived)
     found = _answer(link, _ADOPT, installed.python, arrived, f"{folder}/{payload.sha256}.pyz", payload.sha256, _HASH)
     if found != payload.sha256:
