@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 
 from remote_payload.schema.standalone import ReadingHits, RowFacts
-from remote_payload.standalone.model import Drafter, Reading, RowInputs, argmax_in_pieces
+from remote_payload.standalone.model import Drafter, Reading, RowInputs, argmax_in_pieces, rms_norm
 from remote_payload.standalone.rows import Row
 
 READING_BYTES = 256 << 20
@@ -22,6 +22,7 @@ class Teacher:
     """
 
     def __init__(self, head: torch.Tensor, target_ids: torch.Tensor, device: torch.device) -> None:
+        self._norm: tuple[torch.Tensor, float] | None = None
         sayable = torch.zeros(head.shape[0], dtype=torch.bool)
         sayable[target_ids] = True
         self._stored_head = head
@@ -29,11 +30,18 @@ class Teacher:
         self.target_ids = target_ids.to(device)  # (D,) target token of each draft token
         self.sayable = sayable.to(device)  # (V,) whether the drafter has this target token
 
+    def expect_pre_norm(self, norm: torch.Tensor, eps: float) -> None:
+        """From now on final states come without the target's final norm (Ht,), which is applied first."""
+        self._norm = (norm, eps)
+
     def answers(self, final: torch.Tensor) -> torch.Tensor:
-        """The target's greedy token y_j after each position, from final states (T, Ht) after the norm; (T,)."""
+        """The target's greedy token y_j after each position, from final states (T, Ht); (T,)."""
         if self._head.dtype != final.dtype:
             self._head = self._stored_head.to(device=self._head.device, dtype=final.dtype)
-        return argmax_in_pieces(final.to(self._head.device), self._head)
+        final = final.to(self._head.device)
+        if self._norm is not None:
+            final = rms_norm(final, self._norm[0].to(final), self._norm[1])
+        return argmax_in_pieces(final, self._head)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
+from typing import Literal
 
 import torch
 
@@ -19,6 +20,7 @@ from remote_payload.standalone import machine
 from remote_payload.standalone.acceptance import JudgedRow, Teacher, judge_row, reading_hits, row_facts
 from remote_payload.standalone.checkpoint import Checkpoint, load_checkpoint
 from remote_payload.standalone.declared import declare
+from remote_payload.standalone.final_state import final_state_kind
 from remote_payload.standalone.fit import check_fit, no_usable_row
 from remote_payload.standalone.hits_file import HitsFile
 from remote_payload.standalone.model import Drafter, Reading
@@ -54,7 +56,7 @@ class _Run:
         self.phases: list[Phase] = []
         self.warnings: list[str] = []
         self.skipped: dict[str, SkippedRow] = {}
-        self.first: Row | None = None
+        self.final_state: Literal["post_norm", "pre_norm"] = "post_norm"
 
     def into(self, folder: Path) -> None:
         """Do the job and write its two files."""
@@ -76,7 +78,7 @@ class _Run:
             steps=job.steps,
         )
         with self._phase("search"):
-            self.captured = self._captured()
+            self._look_at_first_row()
             self.declared = self._declared()
             found = self._search()
         with HitsFile(folder) as hits_file:
@@ -105,25 +107,32 @@ class _Run:
                 "back the un-normed state"
             )
 
-    def _judged(self) -> Iterator[JudgedRow]:
-        """Usable rows in order, prepared; the others are noted by name."""
+    def _usable(self) -> Iterator[Row]:
+        """Usable rows in order; the others are noted by name."""
         for row in self.reader.rows():
-            if isinstance(row, SkippedRow):
-                if row.name not in self.skipped:
-                    self.skipped[row.name] = row
-                    self._warn("row_skipped", f"{row.name}: {row.reason}")
-                continue
-            self.first = self.first or row
+            if isinstance(row, Row):
+                yield row
+            elif row.name not in self.skipped:
+                self.skipped[row.name] = row
+                self._warn("row_skipped", f"{row.name}: {row.reason}")
+
+    def _judged(self) -> Iterator[JudgedRow]:
+        for row in self._usable():
             yield judge_row(self.measurer.drafter, self.measurer.teacher, row, self.job.steps)
 
-    def _captured(self) -> int:
-        """How many states the rows hold."""
-        judged = next(self._judged(), None)
-        if judged is None:
+    def _look_at_first_row(self) -> None:
+        """What the rows hold: how many states, in which dtype, and whether the final state is normed."""
+        row = next(self._usable(), None)
+        if row is None:
             raise no_usable_row(self.reader.folder.folder, tuple(self.skipped.values()))
-        captured = judged.row.states.shape[1]
-        check_fit(captured, self.checkpoint.slots, self.job.states, self.checkpoint.target.layers)
-        return captured
+        self.captured = row.states.shape[1]
+        self.rows_dtype = str(row.states.dtype).removeprefix("torch.")
+        check_fit(self.captured, self.checkpoint.slots, self.job.states, self.checkpoint.target.layers)
+        norm = self.checkpoint.target_norm
+        self.final_state = "post_norm" if norm is None else final_state_kind(row.final, norm)
+        if self.final_state == "pre_norm" and norm is not None:
+            self.measurer.teacher.expect_pre_norm(norm, self.checkpoint.target.rms_norm_eps)
+            self._warn("final_state", "the rows' final state is not normed; the test applied the target's final norm")
 
     def _declared(self) -> DeclaredWiring:
         target = self.checkpoint.target
@@ -163,8 +172,6 @@ class _Run:
             if elapsed - reported > PROGRESS_INTERVAL_S or done == len(files):
                 reported = elapsed
                 self._progress(done, len(files), f"{tokens / elapsed:.0f} tokens/s")
-        first = self.first
-        assert first is not None, "there was a usable row"
         return tallies, RowsFacts(
             folder=str(self.reader.folder.folder),
             layout=self.reader.folder.layout,
@@ -175,8 +182,8 @@ class _Run:
             response_tokens=responses,
             captured_states=self.captured,
             states=self.job.states,
-            final_state="post_norm",
-            dtype=str(first.states.dtype).removeprefix("torch."),
+            final_state=self.final_state,
+            dtype=self.rows_dtype,
         )
 
     def _result(self, found: Found, finals: list[Tally], rows: RowsFacts) -> StandaloneResult:

@@ -150,10 +150,7 @@ class Drafter:
         return linear(silu(gate) * up, self.down)
 
     def _normed(self, values: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
-        # As Llama does: statistics in float32, weights in the model's dtype. torch.rms_norm came after 2.3.
-        wide = values.float()
-        wide = wide * torch.rsqrt(wide.square().mean(dim=-1, keepdim=True) + self.config.rms_norm_eps)
-        return wide.to(values.dtype) * weight
+        return rms_norm(values, weight, self.config.rms_norm_eps)
 
     def _angles(self, positions: int) -> tuple[torch.Tensor, torch.Tensor]:
         """Angles: cos and sin for positions 0.., grown as rows get longer; (positions, d / 2) in the model's dtype."""
@@ -162,6 +159,13 @@ class Drafter:
             cos, sin = rope_tables(config.rope, config.head_dim, positions, config.max_positions)
             self._cos, self._sin = (part.to(device=self.device, dtype=self.dtype) for part in (cos, sin))
         return self._cos, self._sin
+
+
+def rms_norm(values: torch.Tensor, weight: torch.Tensor, eps: float) -> torch.Tensor:
+    """As Llama does it: statistics in float32, weights in the values' dtype; torch.rms_norm came after torch 2.3."""
+    wide = values.float()
+    wide = wide * torch.rsqrt(wide.square().mean(dim=-1, keepdim=True) + eps)
+    return wide.to(values.dtype) * weight
 
 
 def argmax_in_pieces(states: torch.Tensor, head: torch.Tensor) -> torch.Tensor:

@@ -20,7 +20,7 @@ from remote_payload.standalone.row_files import RowFile, RowFolder
 
 AUX_NAMES = ("aux_hidden_state", "aux_hidden_states")
 FINAL_NAMES = ("hidden_state", "hidden_states")
-PICKLED = ("Unsupported global", "Unsupported class", "Unsupported operand", "GLOBAL")
+PICKLED = ("Unsupported global", "Unsupported class")
 
 
 @dataclass(frozen=True, kw_only=True)

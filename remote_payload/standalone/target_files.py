@@ -24,6 +24,7 @@ class TargetFiles:
     architecture: str | None
     layers: int | None
     tied: bool
+    rms_norm_eps: float
     tensors: dict[str, StoredTensor]
 
     def find(self, name: str) -> StoredTensor | None:
@@ -64,6 +65,7 @@ def read_target(folder: Path) -> TargetFiles:
         architecture=architectures[0],
         layers=_layers(text),
         tied=bool(text.get("tie_word_embeddings", value.get("tie_word_embeddings", False))),
+        rms_norm_eps=float(text.get("rms_norm_eps") or 1e-6),
         tensors=list_tensors(folder, "target"),
     )
 

@@ -107,6 +107,12 @@ def write_target(folder: Path, tiny: Tiny) -> Path:
     return write_model(folder, config, target_tensors(tiny))
 
 
+def normed(tiny: Tiny, states: torch.Tensor) -> torch.Tensor:
+    """States after the target's final norm."""
+    size = states.square().mean(dim=-1, keepdim=True).sqrt()
+    return states / size * target_tensors(tiny)["model.norm.weight"]
+
+
 def row_tensors(tiny: Tiny, tokens: int, prompt: int, salt: int = 0) -> dict[str, torch.Tensor]:
     """A captured row in SpecForge's offline layout, float32; tokens from `prompt` on are the response."""
     generator = torch.Generator().manual_seed(salt)
@@ -116,7 +122,7 @@ def row_tensors(tiny: Tiny, tokens: int, prompt: int, salt: int = 0) -> dict[str
         "input_ids": torch.randint(0, tiny.vocab, (tokens,), generator=generator),
         "loss_mask": mask,
         "aux_hidden_state": tiny.draw(1, tokens, tiny.captured * tiny.target_hidden, salt=1000 + salt),
-        "hidden_state": tiny.draw(1, tokens, tiny.target_hidden, salt=2000 + salt),
+        "hidden_state": normed(tiny, tiny.draw(1, tokens, tiny.target_hidden, salt=2000 + salt)),
     }
 
 

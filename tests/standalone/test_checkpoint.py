@@ -1,0 +1,221 @@
+"""Bad drafters and targets: each its own message, everything wrong told at once."""
+
+import json
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from remote_payload.failure import JobFailure
+from remote_payload.standalone.checkpoint import load_checkpoint
+from tests.support.tiny import Tiny, drafter_config, drafter_tensors, target_tensors, write_drafter, write_model
+
+
+def failure_of(made, **paths):
+    with pytest.raises(JobFailure) as caught:
+        load_checkpoint(paths.get("draft", made["draft"]), paths.get("target", made["target"]))
+    failure = caught.value.failure
+    assert failure.kind == paths.get("kind", "checkpoint")
+    return failure
+
+
+def rewrite(folder, change, file="model.safetensors"):
+    tensors = load_file(folder / file)
+    change(tensors)
+    save_file(tensors, folder / file)
+
+
+def reconfigure(folder, **changes):
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8")) | changes
+    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+
+
+def test_missing_folder_config_and_weights(made, tmp_path):
+    assert "does not exist" in failure_of(made, draft=tmp_path / "nowhere").message
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    assert "no config.json" in failure_of(made, draft=empty).message
+    (empty / "config.json").write_text(json.dumps(drafter_config(Tiny())), encoding="utf-8")
+    assert "no *.safetensors" in failure_of(made, draft=empty).message
+    (empty / "pytorch_model.bin").write_bytes(b"x")
+    failure = failure_of(made, draft=empty)
+    assert "pickle" in failure.message
+    assert "convert" in failure.hint
+
+
+@pytest.mark.parametrize("text", ["{", "[1]", '{"hidden_size": "big"}', '{"hidden_size": 0}'])
+def test_bad_config(made, text):
+    (made["draft"] / "config.json").write_text(text, encoding="utf-8")
+    assert "config.json" in failure_of(made).message
+
+
+@pytest.mark.parametrize("keep", [0, 7, 100, -10])
+def test_truncated_file_is_named(made, keep):
+    path = made["draft"] / "model.safetensors"
+    data = path.read_bytes()
+    path.write_bytes(data[:keep])
+    failure = failure_of(made)
+    assert str(path) in failure.message
+    assert "truncated" in failure.hint
+
+
+def test_everything_wrong_is_told_at_once(made):
+    def change(tensors):
+        del tensors["norm.weight"]  # the target can lend it: not a problem
+        del tensors["midlayer.mlp.up_proj.weight"]
+        tensors["midlayer.self_attn.q_proj.weight"] = torch.zeros(3, 3)
+        tensors["lm_head.weight"][2, 3] = float("nan")
+        tensors["draft_model.fc.weight"] = torch.zeros(2)
+
+    rewrite(made["draft"], change)
+    failure = failure_of(made)
+    assert "1 missing, 1 misshapen, 1 not finite, 1 unexpected" in failure.message
+    assert [line.split(": ")[:2] for line in failure.details] == [
+        ["layer.mlp.up_proj.weight", "missing"],
+        ["draft_model.fc.weight", "unexpected"],
+        ["layer.self_attn.q_proj.weight", "misshapen"],
+        ["lm_head.weight", "not finite"],
+    ]
+
+
+def test_unexpected_tensor_alone_is_a_warning(made):
+    rewrite(made["draft"], lambda tensors: tensors.update(extra=torch.zeros(2)))
+    (problem,) = load_checkpoint(made["draft"], made["target"]).facts.problems
+    assert (problem.problem, problem.name) == ("unexpected", "extra")
+
+
+@pytest.mark.parametrize("name", ["fc_norm.0.weight", "input_norm.weight", "layers.1.mlp.up_proj.weight"])
+def test_another_computation_is_refused(made, name):
+    rewrite(made["draft"], lambda tensors: tensors.update({name: torch.zeros(2)}))
+    assert "does not follow" in failure_of(made).message
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"norm_before_fc": True},
+        {"norm_before_residual": True},
+        {"hidden_act": "gelu"},
+        {"eagle_config": {"use_aux_hidden_state": False}},
+        {"speculators_model_type": "eagle3"},
+        {"rope_scaling": {"rope_type": "dynamic", "factor": 2.0}},
+        {"eagle_config": {"eagle_aux_hidden_state_layer_ids": "1,3,4"}},
+    ],
+)
+def test_config_of_another_dialect_is_refused(made, change):
+    reconfigure(made["draft"], **change)
+    assert failure_of(made).hint
+
+
+def test_fc_of_odd_width(made):
+    rewrite(made["draft"], lambda tensors: tensors.update({"fc.weight": torch.zeros(16, 47)}))
+    failure = failure_of(made)
+    assert "[16, n * 16] for n captured states" in failure.message
+    assert "[16, 47]" in failure.message
+
+
+def test_absolute_d2t_is_recognised(made):
+    def change(tensors):
+        tensors["d2t"] = tensors["d2t"] + torch.arange(24)
+
+    rewrite(made["draft"], change)
+    assert "subtract arange" in failure_of(made).hint
+
+
+def test_two_names_for_one_tensor(made):
+    rewrite(made["draft"], lambda tensors: tensors.update({"model.norm.weight": tensors["norm.weight"].clone()}))
+    assert "two tensors" in failure_of(made).message
+
+
+@pytest.mark.parametrize("prefix", ["midlayer.", "layers.0.", "model.layers.0."])
+def test_dialects_of_names_load_alike(made, tmp_path, prefix):
+    renamed = write_model(tmp_path / "renamed", drafter_config(Tiny()), drafter_tensors(Tiny(), prefix))
+    ours, theirs = (load_checkpoint(folder, made["target"]) for folder in (renamed, made["draft"]))
+    assert ours.weights.keys() == theirs.weights.keys()
+    assert all(torch.equal(ours.weights[name], theirs.weights[name]) for name in ours.weights)
+
+
+def test_shards_load_like_one_file(made, tmp_path):
+    tensors = sorted(drafter_tensors(Tiny()).items())
+    sharded = write_model(tmp_path / "sharded", drafter_config(Tiny()), dict(tensors[:5]))
+    (sharded / "model.safetensors").rename(sharded / "a.safetensors")
+    save_file(dict(tensors[5:]), sharded / "b.safetensors")
+    weight_map = {name: "a.safetensors" if i < 5 else "b.safetensors" for i, (name, _) in enumerate(tensors)}
+    index = sharded / "model.safetensors.index.json"
+    index.write_text(json.dumps({"weight_map": weight_map}), encoding="utf-8")
+    ours, theirs = (load_checkpoint(folder, made["target"]) for folder in (sharded, made["draft"]))
+    assert all(torch.equal(ours.weights[name], theirs.weights[name]) for name in theirs.weights)
+
+    (sharded / "b.safetensors").unlink()
+    failure = failure_of(made, draft=sharded)
+    assert failure.details == ("b.safetensors",)
+    index.write_text(json.dumps({"weight_map": {"fc.weight": "../draft/model.safetensors"}}), encoding="utf-8")
+    assert "its own folder" in failure_of(made, draft=sharded).message
+
+
+def test_target_lacks_what_the_test_needs(made):
+    assert "needs the target's folder" in failure_of(made, target=None, kind="job").message
+    for name in ("lm_head.weight", "model.embed_tokens.weight"):
+        rewrite(made["target"], lambda tensors, name=name: tensors.pop(name))
+        failure = failure_of(made)
+        assert f"`{name.removeprefix('model.')}`" in failure.message
+        write_model(made["target"], {"architectures": ["LlamaForCausalLM"]}, target_tensors(Tiny()))
+
+
+def test_target_names_may_be_nested(made):
+    nested = {f"language_model.{name}": tensor for name, tensor in target_tensors(Tiny()).items()}
+    ours = load_checkpoint(made["draft"], made["target"])
+    write_model(made["target"], {"text_config": {"num_hidden_layers": 5}, "architectures": ["X"]}, nested)
+    theirs = load_checkpoint(made["draft"], made["target"])
+    assert theirs.target.layers == 5
+    assert torch.equal(ours.teacher_head, theirs.teacher_head)
+    assert torch.equal(ours.weights["embed_tokens.weight"], theirs.weights["embed_tokens.weight"])
+
+
+def test_tied_target_lends_its_embedding_as_head(made):
+    tensors = target_tensors(Tiny())
+    del tensors["lm_head.weight"]
+    write_model(made["target"], {"architectures": ["X"], "tie_word_embeddings": True}, tensors)
+    head = load_checkpoint(made["draft"], made["target"]).teacher_head
+    assert torch.equal(head, tensors["model.embed_tokens.weight"])
+
+
+def test_vocabularies_that_disagree(made):
+    reconfigure(made["draft"], vocab_size=41)
+    rewrite(made["draft"], lambda tensors: tensors.pop("t2d"))
+    failure = failure_of(made)
+    assert "[41, 16]" in failure.message
+    assert "[40, 16]" in failure.message
+
+
+def test_quantised_head_is_named(made):
+    rewrite(made["target"], lambda tensors: tensors.update({"lm_head.weight": torch.zeros(40, 16, dtype=torch.int8)}))
+    assert "quantised I8" in failure_of(made).message
+
+
+def test_own_embedding_gives_way_to_the_targets_as_in_sglang(made):
+    rewrite(made["draft"], lambda tensors: tensors.update({"embed_tokens.weight": torch.zeros(40, 16)}))
+    checkpoint = load_checkpoint(made["draft"], made["target"])
+    assert torch.equal(checkpoint.weights["embed_tokens.weight"], target_tensors(Tiny())["model.embed_tokens.weight"])
+    assert any("embed_tokens differs" in warning for warning in checkpoint.warnings)
+    (fact,) = (fact for fact in checkpoint.facts.tensors if fact.name == "embed_tokens.weight")
+    assert fact.source == "target"
+
+
+def test_borrowed_head_and_norm(made):
+    def change(tensors):
+        del tensors["lm_head.weight"], tensors["norm.weight"]
+
+    rewrite(made["draft"], change)
+    checkpoint = load_checkpoint(made["draft"], made["target"])
+    target = target_tensors(Tiny())
+    assert torch.equal(checkpoint.weights["lm_head.weight"], target["lm_head.weight"][16:])  # the last 24 tokens of 40
+    assert torch.equal(checkpoint.weights["norm.weight"], target["model.norm.weight"])
+    assert len(checkpoint.warnings) == 2
+
+
+def test_whole_vocabulary_needs_no_map(tmp_path, made):
+    tiny = Tiny(draft_vocab=40)
+    draft = write_drafter(tmp_path / "whole", tiny)
+    rewrite(draft, lambda tensors: (tensors.pop("d2t"), tensors.pop("t2d")))
+    assert load_checkpoint(draft, made["target"]).target_ids.tolist() == list(range(40))
