@@ -6,6 +6,7 @@ only then, unless IdentitiesOnly, the agent's other keys.
 Not covered: FIDO keys from files (through an agent they may work), passphrases (load such a key into the agent).
 """
 
+import contextlib
 import socket
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from paramiko.agent import AgentKey, AgentSSH
 from paramiko.pkey import UnknownKeyType
 
 from orchestrator.errors import AuthenticationError
+from orchestrator.remote.host_key_policy import HostKeyPolicy
 from orchestrator.remote.ssh_config import SshTarget
 from orchestrator.remote.translate_errors import describe
 
@@ -27,12 +29,17 @@ class KeyLogin:
     """Logs one target in; shaped as paramiko's auth_strategy. `tried` and `unusable` end up in the error message."""
 
     target: SshTarget
+    policy: HostKeyPolicy
     tried: list[str] = field(default_factory=list)
     unusable: list[str] = field(default_factory=list)
     locked: list[Path] = field(default_factory=list)
 
     def authenticate(self, transport: paramiko.Transport) -> None:
-        """Try key after key. Raises AuthenticationError; SSHException and OSError of the link pass through."""
+        """Try key after key. Raises AuthenticationError; SSHException and OSError of the link pass through.
+
+        Raises HostKeyError, and offers nothing, to a host whose key was not judged.
+        """
+        self.policy.require_accepted(transport.get_remote_server_key())
         with _Agent(self.target.identity_agent) as agent:
             for name, key in self._candidates(agent):
                 self.tried.append(name)
@@ -114,11 +121,14 @@ class _Agent(AgentSSH):
 
 
 def _public_blob(file: Path) -> bytes:
-    """The public key beside a private key file; empty where there is none that can be read."""
-    try:
-        return paramiko.pkey.PublicBlob.from_file(f"{file}.pub").key_blob
-    except (OSError, ValueError, IndexError, paramiko.SSHException):
-        return b""
+    """The public key beside a private key file, or in it: an IdentityFile may name the `.pub` of a key in the agent.
+
+    Empty where there is none that can be read.
+    """
+    for each in (f"{file}.pub", str(file)):
+        with contextlib.suppress(OSError, ValueError, IndexError, paramiko.SSHException):
+            return paramiko.pkey.PublicBlob.from_file(each).key_blob
+    return b""
 
 
 def _certifies(certificate: Path, key: paramiko.PKey) -> bool:

@@ -91,7 +91,7 @@ class VerifiedConnection(fabric.Connection):  # type: ignore[misc]  # fabric has
                 auth_timeout=remaining,
                 channel_timeout=remaining,
                 transport_factory=self._transport,
-                auth_strategy=KeyLogin(target),
+                auth_strategy=KeyLogin(target, self.policy),
             )
         except BaseException as error:
             sock.close()

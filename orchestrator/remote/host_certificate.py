@@ -23,11 +23,6 @@ from orchestrator.remote.known_hosts import REVOKED, HostKeyLine, authorities_fo
 from orchestrator.remote.ssh_config import SshTarget
 
 
-def plain_key(key: paramiko.PKey) -> bytes:
-    """The bare public key blob of a host key, which may have come inside a certificate."""
-    return key.asbytes()
-
-
 def why_not(key: paramiko.PKey, lines: Sequence[HostKeyLine], target: SshTarget) -> str | None:
     """None when a certificate authority vouches for this key; otherwise a clause for the error message."""
     authorities = authorities_for(lines, target.host_key_name)

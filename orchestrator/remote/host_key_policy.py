@@ -38,6 +38,7 @@ class HostKeyPolicy(paramiko.MissingHostKeyPolicy):
     """Judges one target's key.
 
     hops: the hosts it is dialled through. lines: those of its known_hosts files. warnings: what was skipped in them.
+    accepted: the key that was judged good, once it was.
     """
 
     target: SshTarget
@@ -45,6 +46,7 @@ class HostKeyPolicy(paramiko.MissingHostKeyPolicy):
     hops: tuple[SshTarget, ...] = ()
     lines: tuple[HostKeyLine, ...] = ()
     warnings: list[str] = field(default_factory=list)
+    accepted: bytes | None = None
 
     @classmethod
     def for_target(cls, target: SshTarget, hops: tuple[SshTarget, ...], *, accept_new: bool) -> "HostKeyPolicy":
@@ -71,7 +73,16 @@ class HostKeyPolicy(paramiko.MissingHostKeyPolicy):
 
     def missing_host_key(self, client: paramiko.SSHClient, hostname: str, key: paramiko.PKey) -> None:
         """Return to accept; raises HostKeyError. paramiko calls this for every key, having none of its own."""
-        blob = host_certificate.plain_key(key)
+        self._judge(key)
+        self.accepted = key.asbytes()
+
+    def require_accepted(self, key: paramiko.PKey) -> None:
+        """Raise HostKeyError unless this very key was judged and accepted: should paramiko ever stop asking us."""
+        if self.accepted is None or self.accepted != key.asbytes():
+            raise HostKeyError(f"the key of {describe(self.target)} was not verified before the login")
+
+    def _judge(self, key: paramiko.PKey) -> None:
+        blob = key.asbytes()  # the bare key, also of one that came inside a certificate
         verdict = judge(self.lines, self.target.host_key_name, blob)
         if isinstance(verdict, Known):
             return
