@@ -13,6 +13,8 @@ import sys
 import zipfile
 from pathlib import Path
 
+from remote_payload.rundir import sync
+
 ROOM_BYTES = 64 << 20
 """Not on a disk with less left than this."""
 
@@ -51,15 +53,7 @@ def make_bytecode(archive: Path, folder: Path) -> None:
         mode = py_compile.PycInvalidationMode.UNCHECKED_HASH  # the sources never change: named by their hash
         compileall.compile_dir(made, quiet=2, invalidation_mode=mode)
         for path in made.rglob("*.py*"):
-            _sync(path)
+            sync(path)
         made.rename(folder)
     finally:
         shutil.rmtree(made, ignore_errors=True)
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

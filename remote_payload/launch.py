@@ -84,7 +84,7 @@ def _claimed(request: LaunchRequest, run: RunDir, archive: Path, claim: int) -> 
 def _write_spec(run: RunDir, spec_bytes: bytes) -> None:
     try:
         run.result.mkdir(exist_ok=True)
-        write_atomically(run.spec, spec_bytes)
+        write_atomically(run.spec, spec_bytes, durable=False)  # the supervisor syncs it beside the worker's start
     except OSError as error:
         remove_unstarted(run)
         raise disk_refusal(error, f"write {run.spec}") from None

@@ -11,7 +11,7 @@ from remote_payload.schema import Manifest, ManifestFile, to_json
 def write_manifest(run: RunDir) -> Manifest:
     """Describe every regular file below `result/` (links are left out) and write that down. Raises OSError."""
     manifest = Manifest(run_id=run.path.name, files=tuple(_files(run)))
-    write_atomically(run.manifest, to_json(manifest).encode("ascii"))
+    write_atomically(run.manifest, to_json(manifest).encode("ascii"), durable=False)  # as the files it names
     return manifest
 
 

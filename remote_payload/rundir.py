@@ -1,8 +1,12 @@
 """The names inside a run directory, in one place, and the atomic write every file there goes through."""
 
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
+
+RUN_ID_PATTERN = re.compile(r"[a-z0-9][a-z0-9._-]{0,99}")
+"""A run id names a directory and stands in command lines."""
 
 
 @dataclass(frozen=True)
@@ -98,10 +102,12 @@ class RunDir:
         return self.result / "manifest.json"
 
 
-def write_atomically(path: Path, data: bytes) -> None:
+def write_atomically(path: Path, data: bytes, *, durable: bool = True) -> None:
     """Replace `path` by `data`: temporary name in the same folder, fsync, rename, fsync of the folder. Mode 0600.
 
-    A reader sees the old content or the new, also after a power cut. Raises OSError (nothing half-written is left).
+    A reader sees the old content or the new, also after a power cut. `durable=False` leaves out the syncs, some
+    milliseconds each, where something durable follows soon: only a power cut may then lose or empty the file.
+    Raises OSError (nothing half-written is left).
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
@@ -109,18 +115,19 @@ def write_atomically(path: Path, data: bytes) -> None:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
             file.flush()
-            os.fsync(file.fileno())
+            if durable:
+                os.fsync(file.fileno())
         os.replace(temporary, path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    _sync_folder(path.parent)
+    if durable and os.name == "posix":  # Windows laptops cannot open a folder; the rename alone has to do there
+        sync(path.parent)
 
 
-def _sync_folder(folder: Path) -> None:
-    if os.name != "posix":  # Windows laptops cannot open a folder; the rename alone has to do there
-        return
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+def sync(path: Path) -> None:
+    """Bring a file or the entries of a folder to the disk. Raises OSError."""
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:

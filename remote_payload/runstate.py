@@ -49,10 +49,10 @@ def read_spec(run: RunDir) -> RunSpec:
         raise Refusal("no_such_run", f"the run's spec is damaged: {error}: {run.spec}") from None
 
 
-def advance(run: RunDir, state: RunState, **changes: Any) -> RunState:
+def advance(run: RunDir, state: RunState, *, durable: bool = True, **changes: Any) -> RunState:
     """Write the next state: `changes` applied, `sequence` one up. Raises OSError (the old state stays whole)."""
     following = dataclasses.replace(state, sequence=state.sequence + 1, **changes)
-    write_atomically(run.state, to_json(following).encode("ascii"))
+    write_atomically(run.state, to_json(following).encode("ascii"), durable=durable)
     return following
 
 

@@ -20,7 +20,7 @@ from remote_payload import manifest, oom, outcome, processes, runstate
 from remote_payload.detach import Report
 from remote_payload.heartbeat import Heartbeat
 from remote_payload.refusal import is_disk_full
-from remote_payload.rundir import RunDir
+from remote_payload.rundir import RunDir, sync
 from remote_payload.schema import (
     Failure,
     LaunchedFrame,
@@ -76,7 +76,7 @@ class Supervisor:
             boot_id=processes.boot_id(),
             note=None if is_subreaper else "no subreaper on this host: daemons of the job may escape `cancel`",
         )
-        self.state = runstate.advance(run, first)
+        self.state = runstate.advance(run, first, durable=False)  # `running` follows at once
 
     def see_through(self, secrets: dict[str, str], archive: Path) -> None:
         """From the worker's start to the final state."""
@@ -120,6 +120,7 @@ class Supervisor:
         """The next state; on a full disk only in memory, the final one has its reserve."""
         with contextlib.suppress(OSError):
             self.state = runstate.advance(self._run, self.state, **changes)
+            sync(self._run.spec)
 
     def _finish(self, **changes: Any) -> None:
         self._run.reserve.unlink(missing_ok=True)
