@@ -1,9 +1,9 @@
 """A run: its spec (what was asked), its state (where it is), its events and its manifest (what came out)."""
 
-import re
 from dataclasses import dataclass
 from typing import Literal
 
+from remote_payload import rundir
 from remote_payload.schema.record import SCHEMA_VERSION, Record, require, require_finite
 
 RunPhase = Literal[
@@ -19,7 +19,7 @@ RunPhase = Literal[
     "lost",
 ]
 TERMINAL_PHASES = frozenset({"succeeded", "failed", "killed", "out_of_memory", "timed_out", "cancelled", "lost"})
-RUN_ID_PATTERN = re.compile(r"[a-z0-9][a-z0-9._-]{0,99}")
+RUN_ID_PATTERN = rundir.RUN_ID_PATTERN
 
 
 def require_run_id(run_id: str) -> None:
