@@ -52,7 +52,7 @@ def list_baselines(*, as_json: bool) -> None:
     if as_json:
         console.out_json({"baselines": [dataclasses.asdict(item) for item in baselines]})
         return
-    from orchestrator.report.diff_text import baselines_text
+    from orchestrator.report.baseline_text import baselines_text
 
     console.out(baselines_text(baselines))
 
@@ -68,7 +68,7 @@ def show(name: str, *, as_json: bool) -> None:
     if as_json:
         console.out_json(dataclasses.asdict(found))
         return
-    from orchestrator.report.diff_text import baseline_text
+    from orchestrator.report.baseline_text import baseline_text
 
     console.out(baseline_text(found))
 

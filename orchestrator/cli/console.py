@@ -7,7 +7,6 @@ import json
 import os
 import shutil
 import sys
-import traceback
 from typing import TYPE_CHECKING, Any, TextIO
 
 from orchestrator.errors import Eagle3Error
@@ -86,6 +85,8 @@ def show_error(error: Eagle3Error) -> None:
 
 def show_bug(error: BaseException) -> None:
     """Our own mistake, said as such: what and where, the whole traceback only when asked for."""
+    import traceback
+
     frames = traceback.extract_tb(error.__traceback__)
     where = f" (line {frames[-1].lineno} of {frames[-1].filename})" if frames else ""
     text = f"this is a bug in eagle3-remote, please report it: {type(error).__name__}: {error}{where}"

@@ -5,9 +5,10 @@ from typing import Any
 
 from orchestrator.compare.diff import MARGIN_LENGTH, MARGIN_SHARE, Diff, DiffLine
 from orchestrator.compare.stats import Estimate
-from orchestrator.records import Baseline, BaselineEntry
+from orchestrator.records import Baseline
+from orchestrator.report.moments import moment
 from orchestrator.report.table import table
-from orchestrator.report.words import UNKNOWN, change, moment, percent
+from orchestrator.report.words import UNKNOWN, change, percent
 
 
 def diff_text(diff: Diff, baseline: Baseline) -> str:
@@ -45,23 +46,6 @@ def diff_json(diff: Diff, baseline: Baseline) -> dict[str, Any]:
     }
 
 
-def baselines_text(baselines: tuple[Baseline, ...]) -> str:
-    """A line a baseline."""
-    if not baselines:
-        return "no baselines yet; `eagle3-remote baseline set NAME RUN` makes one"
-    head = ["name", "means", "set (UTC)", "by", "note"]
-    return "\n".join(table([head, *(_baseline_cells(baseline) for baseline in baselines)]))
-
-
-def baseline_text(baseline: Baseline) -> str:
-    """One baseline with everything it ever meant, newest first."""
-    lines = [f"{baseline.name}, newest first"]
-    for entry in reversed(baseline.history):
-        said = f" - {entry.note}" if entry.note else ""
-        lines.append(f"  {moment(entry.set_at_unix_s)} by {entry.source or UNKNOWN}: {_meaning(entry)}{said}")
-    return "\n".join(lines)
-
-
 def _cells(line: DiffLine) -> list[str]:
     name = f"{line.metric} *" if line.primary else line.metric
     return [name, _value(line, line.run), _value(line, line.baseline), _change(line, line.change), line.verdict]
@@ -75,14 +59,3 @@ def _value(line: DiffLine, value: float | None) -> str:
 
 def _change(line: DiffLine, estimate: Estimate | None) -> str:
     return "-" if estimate is None else change(estimate, "points" if line.kind == "share" else "%")
-
-
-def _baseline_cells(baseline: Baseline) -> list[str]:
-    entry = baseline.current
-    return [baseline.name, _meaning(entry), moment(entry.set_at_unix_s), entry.source or UNKNOWN, entry.note]
-
-
-def _meaning(entry: BaselineEntry) -> str:
-    if entry.run_id is not None:
-        return f"run {entry.run_id}"
-    return ", ".join(f"{n.metric}={n.value:g}{f' {n.unit}' if n.unit else ''}" for n in entry.numbers)

@@ -1,18 +1,20 @@
 """Lists of runs and what was done to them, as text and as JSON values."""
 
+from __future__ import annotations
+
 import dataclasses
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from orchestrator.report.table import table
-from remote_payload.schema import CancelAnswer, RunState, StatusAnswer
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # `runs list` starts without the records
     from orchestrator.store import RunSummary
+    from remote_payload.schema import CancelAnswer, RunState, StatusAnswer
 
 
-def runs_text(runs: Sequence["RunSummary"]) -> str:
+def runs_text(runs: Sequence[RunSummary]) -> str:
     """A line a run; runs that cannot be read are named at the end with the reason."""
     readable = [run for run in runs if run.problem is None]
     lines = ["no runs on this laptop yet"] if not runs else []
@@ -23,7 +25,7 @@ def runs_text(runs: Sequence["RunSummary"]) -> str:
     return "\n".join(lines)
 
 
-def runs_json(runs: Sequence["RunSummary"]) -> dict[str, Any]:
+def runs_json(runs: Sequence[RunSummary]) -> dict[str, Any]:
     """The same as values."""
     return {"runs": [dataclasses.asdict(run) for run in runs]}
 
@@ -60,7 +62,7 @@ def cancel_json(answer: CancelAnswer) -> dict[str, Any]:
     return dataclasses.asdict(answer)
 
 
-def _run_cells(run: "RunSummary") -> list[str]:
+def _run_cells(run: RunSummary) -> list[str]:
     created = _moment(run.created_unix_s)
     return [run.run_id, run.job_kind or "", run.host or "", run.phase, created, "yes" if run.has_result else "no"]
 

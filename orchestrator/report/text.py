@@ -5,13 +5,13 @@ import textwrap
 from orchestrator.diagnosis.wiring import MeasuredReading, WiringVerdict, state_names
 from orchestrator.records import RunRecord
 from orchestrator.report.content import RunReport, StandaloneReport, columns
+from orchestrator.report.moments import moment
 from orchestrator.report.table import table
 from orchestrator.report.words import (
     UNKNOWN,
     change,
     length,
     mebibytes,
-    moment,
     percent,
     proportion,
     seconds,

@@ -1,7 +1,5 @@
 """Figures as words: one place for how a number with its uncertainty looks. Unknown is `unknown`, never 0."""
 
-import time
-
 from orchestrator.compare.stats import Estimate, Proportion
 
 UNKNOWN = "unknown"
@@ -39,11 +37,6 @@ def change(estimate: Estimate, unit: str) -> str:
     return (
         f"{100 * estimate.value:+.1f} {unit}, {level} {100 * estimate.low:+.1f} to {100 * estimate.high:+.1f}, {rows}"
     )
-
-
-def moment(unix_s: float | None) -> str:
-    """A time in UTC."""
-    return UNKNOWN if unix_s is None else time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(unix_s))
 
 
 def seconds(value: float | None) -> str:

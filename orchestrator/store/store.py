@@ -4,22 +4,23 @@ A run's folder holds `run.json` (RunRecord) and what was collected, under the na
 `<home>` is the user's data folder, or EAGLE3_REMOTE_HOME.
 """
 
-import difflib
-import hashlib
+from __future__ import annotations
+
 import json
 import os
-import shutil
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from orchestrator.errors import ClaimedError, InvalidRunError, NotFoundError, StoreError, UsageError
-from orchestrator.records import NAME_RULE, Baseline, BaselineEntry, RunRecord, is_name, read_record, record_bytes
 from orchestrator.store.files import locked, read_text, translated, write
-from orchestrator.store.results import verify
-from orchestrator.store.summary import RunSummary, read_summary, record_path, require_own
-from remote_payload.rundir import RunDir
-from remote_payload.schema.run import RUN_ID_PATTERN
+from orchestrator.store.summary import RunSummary, read_summary, record_path
+from remote_payload.rundir import RUN_ID_PATTERN, RunDir
+
+if TYPE_CHECKING:  # the records are imported where one is read or written: a listing needs none
+    from collections.abc import Sequence
+
+    from orchestrator.records import Baseline, BaselineEntry, RunRecord
 
 
 @dataclass(frozen=True)
@@ -29,12 +30,12 @@ class Store:
     home: Path
 
     @classmethod
-    def default(cls) -> "Store":
+    def default(cls) -> Store:
         """The user's store; nothing is created by asking."""
         override = os.environ.get("EAGLE3_REMOTE_HOME")
         if override:
             return cls(Path(override).expanduser().absolute())
-        from platformdirs import user_data_path  # noqa: PLC0415
+        from platformdirs import user_data_path
 
         return cls(user_data_path("eagle3-remote", appauthor=False))
 
@@ -45,6 +46,10 @@ class Store:
 
         Safe to repeat with the same spec. Raises ClaimedError where the id belongs to a run with another spec.
         """
+        import shutil
+
+        from orchestrator.records import record_bytes
+
         run = self.run_dir(record.run_id)
         half = run.path.with_name(f".{record.run_id}.{os.getpid()}.begin")
         with translated("create", run.path), locked(self.home):
@@ -62,6 +67,8 @@ class Store:
 
     def update(self, record: RunRecord) -> None:
         """Replace the run's record; an older state never replaces a newer one (two laptop processes may follow)."""
+        from orchestrator.records import record_bytes
+
         with locked(self.home):
             known = self._read(record.run_id)
             if known.state and (record.state is None or record.state.sequence < known.state.sequence):
@@ -88,6 +95,8 @@ class Store:
 
     def remove(self, run_id: str) -> None:
         """Forget a run on this laptop, also an unreadable one. Raises InvalidRunError while a baseline means it."""
+        import shutil
+
         run = self.run_dir(run_id)
         with locked(self.home), translated("remove", run.path):
             if not run.path.is_dir():
@@ -104,12 +113,16 @@ class Store:
 
     def verify(self, run_id: str) -> tuple[str, ...]:
         """Compare the run's result files with their manifest; each problem is a sentence, none means all is well."""
+        from orchestrator.store.results import verify
+
         return verify(self.run_dir(run_id))
 
     # -- baselines ----------------------------------------------------------------------------------------------
 
     def baseline(self, name: str) -> Baseline:
         """The baseline of that name. Raises NotFoundError with the closest names."""
+        from orchestrator.records import Baseline, read_record
+
         path = self._baseline_path(name)
         if not path.is_file():
             names = [known.stem for known in self._baseline_files()]
@@ -118,6 +131,8 @@ class Store:
 
     def set_baseline(self, name: str, entry: BaselineEntry) -> Baseline:
         """Let `name` mean `entry` from now on; what it meant before stays in its history."""
+        from orchestrator.records import Baseline, record_bytes
+
         path = self._baseline_path(name)
         with locked(self.home):
             earlier = self.baseline(name).history if path.is_file() else ()
@@ -158,15 +173,21 @@ class Store:
         return record_path(self.run_dir(run_id))
 
     def _baseline_path(self, name: str) -> Path:
+        from orchestrator.records import NAME_RULE, is_name
+
         if not is_name(name):
             raise UsageError(f"expected a baseline's name ({NAME_RULE}), found: {name!r}")
         return self.home / "baselines" / f"{name}.json"
 
     def _baseline_files(self) -> tuple[Path, ...]:
+        from orchestrator.records import is_name
+
         files = sorted((self.home / "baselines").glob("*.json"))
         return tuple(path for path in files if is_name(path.stem))
 
     def _host_path(self, host_key: str) -> Path:
+        import hashlib
+
         return self.home / "hosts" / f"{hashlib.sha256(host_key.encode()).hexdigest()[:32]}.json"
 
     def _run_ids(self) -> tuple[str, ...]:
@@ -177,9 +198,12 @@ class Store:
             return tuple(sorted(path.name for path in folder.iterdir() if RUN_ID_PATTERN.fullmatch(path.name)))
 
     def _read(self, run_id: str) -> RunRecord:
+        from orchestrator.records import RunRecord, read_record
+
         path = self._record_path(run_id)
         record = read_record(RunRecord, read_text(path), where=str(path), error=StoreError)
-        require_own(record, run_id, path)
+        if record.run_id != run_id:
+            raise StoreError(f"{path}: expected the run `{run_id}`, found: {record.run_id}")
         return record
 
     def _resolve(self, reference: str) -> str:
@@ -204,6 +228,8 @@ class Store:
 
 
 def _closest(name: str, known: Sequence[str], what: str) -> str:
+    import difflib
+
     close = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
     if close:
         return f"did you mean: {', '.join(close)}"

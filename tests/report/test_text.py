@@ -10,8 +10,9 @@ import pytest
 from orchestrator.compare.diff import MeasuredRun, diff_numbers, diff_runs
 from orchestrator.diagnosis.wiring import judge_wiring
 from orchestrator.records import Baseline, BaselineEntry, BaselineNumber
+from orchestrator.report.baseline_text import baseline_text, baselines_text
 from orchestrator.report.content import RunReport, report_standalone
-from orchestrator.report.diff_text import baseline_text, baselines_text, diff_json, diff_text
+from orchestrator.report.diff_text import diff_json, diff_text
 from orchestrator.report.json import run_json
 from orchestrator.report.runs_text import cancel_text, runs_json, runs_text, status_text
 from orchestrator.report.text import run_text

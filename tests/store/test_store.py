@@ -104,9 +104,10 @@ def test_strange_baseline_names_are_refused(store: Store, name: str) -> None:
     [
         (lambda text: text[:40], "expected JSON"),
         (lambda text: "", "expected JSON"),
-        (lambda text: text.replace('"tags"', '"tgas"'), "tgas"),
-        (lambda text: text.replace('"sequence":3', '"sequence":"3"'), "state.sequence"),
-        (lambda text: text.replace('"schema_version":1,"host"', '"schema_version":9,"host"'), "newer eagle3-remote"),
+        (lambda text: "[]", "spec"),
+        (lambda text: text.replace('"job_kind":"standalone"', '"job_kind":7'), "job_kind"),
+        (lambda text: text.replace('"phase":"succeeded"', '"phase":null'), "state.phase"),
+        (lambda text: text.replace('"host"', '"hots"'), "host"),
         (lambda text: text.replace("run-a1", "run-b2"), "run-b2"),
         (lambda text: "\udcff", "expected UTF-8"),
     ],
@@ -121,12 +122,28 @@ def test_a_broken_run_is_named_and_never_breaks_the_listing(store: Store, damage
     assert (broken.run_id, broken.phase) == ("run-a1", "unreadable")
     assert broken.problem is not None
     assert expected in broken.problem
-    with pytest.raises(StoreError, match=expected) as failure:
+    with pytest.raises(StoreError) as failure:
         store.load("run-a1")
     assert str(path) in failure.value.message
     assert store.load("last").run_id == "good"
     store.remove("run-a1")
     assert [summary.run_id for summary in store.list()] == ["good"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ('"tags"', '"tgas"', "`tgas`: unknown key"),
+        ('"sequence":3', '"sequence":"3"', "`state.sequence`: expected a valid integer, found: '3'"),
+        ('"schema_version":1,"host"', '"schema_version":9,"host"', "written by a newer eagle3-remote: 9"),
+    ],
+)
+def test_a_run_that_is_used_is_validated_whole(store: Store, old: str, new: str, expected: str) -> None:
+    path = store.begin(made_run("run-a1")).path / "run.json"
+    path.write_text(path.read_text().replace(old, new))
+    with pytest.raises(StoreError) as failure:
+        store.load("run-a1")
+    assert expected in failure.value.message
 
 
 def test_a_folder_without_a_record_is_listed_as_unreadable(store: Store) -> None:
@@ -217,7 +234,7 @@ def test_a_listing_starts_without_the_heavy_imports(store: Store) -> None:
     store.begin(made_run())
     code = (
         "import sys; from orchestrator.store import Store; runs = Store.default().list(); assert len(runs) == 1;"
-        "heavy = ('pydantic', 'numpy', 'scipy', 'fabric', 'paramiko', 'rich', 'filelock');"
+        "heavy = ('pydantic', 'numpy', 'scipy', 'fabric', 'paramiko', 'rich', 'filelock', 'remote_payload.schema');"
         "print([name for name in heavy if name in sys.modules])"
     )
     environment = {**os.environ, "EAGLE3_REMOTE_HOME": str(store.home)}
