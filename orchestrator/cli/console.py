@@ -5,7 +5,6 @@ Text that came from a host may hold control sequences; all text but job logs in 
 
 import json
 import os
-import shutil
 import sys
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -66,7 +65,11 @@ def is_terminal() -> bool:
 
 def width() -> int:
     """Columns of the terminal that stdout is; 110 elsewhere, so that files look the same everywhere."""
-    return shutil.get_terminal_size((110, 24)).columns if sys.stdout.isatty() else 110
+    if not sys.stdout.isatty():
+        return 110
+    import shutil
+
+    return shutil.get_terminal_size((110, 24)).columns
 
 
 def rich_stderr() -> "Console":
