@@ -3,9 +3,8 @@
 import textwrap
 
 from orchestrator.diagnosis.wiring import MeasuredReading, WiringVerdict, state_names
-from orchestrator.records import RunRecord
 from orchestrator.report.content import RunReport, StandaloneReport, columns
-from orchestrator.report.moments import moment
+from orchestrator.report.head import head, labelled
 from orchestrator.report.table import table
 from orchestrator.report.words import (
     UNKNOWN,
@@ -31,7 +30,7 @@ SHOWN_SKIPPED = 5
 
 def run_text(report: RunReport, *, width: int = 110) -> str:
     """The whole report, lines of at most `width` columns where the content allows."""
-    blocks = [_head(report.record)]
+    blocks = [head(report.record)]
     if report.standalone is not None:
         blocks = [*_standalone(report.standalone, width), blocks[0]]
     return "\n\n".join("\n".join(block) for block in blocks if block)
@@ -146,7 +145,7 @@ def _circumstances(report: StandaloneReport, width: int) -> list[str]:
         ("time", _time(result)),
         *(("warning", warning) for warning in result.warnings),
     ]
-    return _labelled(lines, width)
+    return labelled(lines, width)
 
 
 def _machine(result: StandaloneResult) -> str:
@@ -163,31 +162,6 @@ def _time(result: StandaloneResult) -> str:
         speed = f" ({phase.tokens / phase.seconds:.0f} tokens/s)" if phase.tokens and phase.seconds > 0 else ""
         parts.append(f"{phase.name} {seconds(phase.seconds)}{speed}")
     return f"{seconds(sum(phase.seconds for phase in result.phases))}: {', '.join(parts) or UNKNOWN}"
-
-
-def _head(record: RunRecord) -> list[str]:
-    lines = [
-        ("run", f"{record.run_id}: {record.job_kind}, {record.phase}"),
-        ("host", f"{record.host.name} ({record.host.destination})"),
-        ("launched", f"{moment(record.created_unix_s)} by {record.launched_by}"),
-        ("ended", moment(record.finished_unix_s) if record.state is None or record.state.is_terminal else "not over"),
-        ("payload", record.payload_sha256[:12]),
-    ]
-    failure = record.state.failure if record.state is not None else None
-    if failure is not None:
-        lines += [("failure", failure.message), *(("", detail) for detail in failure.details)]
-        lines += [("hint", failure.hint)] if failure.hint else []
-    return _labelled(lines, 100)
-
-
-def _labelled(lines: list[tuple[str, str]], width: int) -> list[str]:
-    label_width = 12
-    shown = []
-    for label, text in lines:
-        wrapped = textwrap.wrap(text, max(width - label_width, 40), break_long_words=False, break_on_hyphens=False)
-        shown += [f"{label:<{label_width}}{wrapped[0] if wrapped else ''}".rstrip()]
-        shown += [" " * label_width + line for line in wrapped[1:]]
-    return shown
 
 
 def _wrap(text: str, width: int) -> list[str]:
