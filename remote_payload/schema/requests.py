@@ -14,6 +14,9 @@ class Cursor(Record):
     stdout: int = 0
     stderr: int = 0
 
+    def __post_init__(self) -> None:
+        require(min(self.events, self.stdout, self.stderr) >= 0, "a cursor must not be negative")
+
 
 @dataclass(frozen=True, kw_only=True)
 class LaunchRequest(Record):
