@@ -55,10 +55,19 @@ def _check(request: LaunchRequest, archive: Path) -> None:
             f"found: {sorted(request.secrets)}"
         )
     for name, value in (*spec.environment.items(), *request.secrets.items()):
-        if not name or "=" in name or "\0" in name + value:
+        if not name or "=" in name or not _fits_the_kernel(name + value):
             raise SchemaError(f"$.spec.environment: a name or value that no environment can hold, at: {name!r}")
+    if not _fits_the_kernel(spec.python):
+        raise SchemaError(f"$.spec.python: not a path: {spec.python!r}")
     if archive.stem != spec.payload_sha256:
         raise SchemaError(f"$.spec.payload_sha256: this payload is {archive.name}, found: {spec.payload_sha256!r}")
+
+
+def _fits_the_kernel(text: str) -> bool:
+    try:
+        return b"\0" not in os.fsencode(text)
+    except UnicodeEncodeError:
+        return False
 
 
 def _claimed(request: LaunchRequest, run: RunDir, archive: Path, claim: int) -> str:

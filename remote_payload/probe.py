@@ -17,17 +17,17 @@ from remote_payload.schema import HostFacts, ProbeFrame, ProbeRequest
 def probe(request: ProbeRequest, send: Send) -> None:
     """Answer with a ProbeFrame. Nothing stays written: a nameless file tries the disk."""
     root = absolute_root(request.root)
-    pythons = examine(request.pythons or likely_pythons(os.environ, Path.home()))
+    pythons = examine(request.pythons or likely_pythons(os.environ, Path(os.path.expanduser("~"))))
     gpus = look_at_gpus()
     disk = storage.look_at(root)
     memory = _memory()
-    me = pwd.getpwuid(os.getuid())
+    user, shell = _me()
     system = platform.uname()
     send(
         ProbeFrame(
             facts=HostFacts(
                 hostname=system.node,
-                user=me.pw_name,
+                user=user,
                 system=f"{system.system} {system.release} {system.machine}",
                 boot_id=processes.boot_id(),
                 cpu_count=len(os.sched_getaffinity(0)),
@@ -45,12 +45,21 @@ def probe(request: ProbeRequest, send: Send) -> None:
                 gpu_problem=gpus.problem,
                 gpus=gpus.gpus,
                 kill_user_processes=login.kills_user_processes(),
-                linger=login.lingers(me.pw_name),
-                login_shell=me.pw_shell or None,
+                linger=login.lingers(user),
+                login_shell=shell,
                 time_unix_s=time.time(),
             )
         )
     )
+
+
+def _me() -> tuple[str, str | None]:
+    """Name and login shell; a container's user often stands in no passwd."""
+    try:
+        entry = pwd.getpwuid(os.getuid())
+    except KeyError:
+        return str(os.getuid()), None
+    return entry.pw_name, entry.pw_shell or None
 
 
 def _memory() -> dict[str, int]:

@@ -21,11 +21,11 @@ class ProcessStat:
 
 
 def read_stat(pid: int) -> ProcessStat | None:
-    """None when there is no such process (any more)."""
+    """None when there is no such process (any more), or none that we may see (hidepid)."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             text = file.read().decode("ascii", "replace")
-    except (FileNotFoundError, ProcessLookupError):
+    except OSError:
         return None
     fields = text[text.rindex(")") + 2 :].split()  # the name before may hold spaces and brackets
     return ProcessStat(pid=pid, state=fields[0], parent=int(fields[1]), start_ticks=int(fields[19]))

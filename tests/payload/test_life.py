@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import time
+from typing import Any
 
 import pytest
 
@@ -212,6 +213,23 @@ def test_a_job_that_does_not_match_its_kind_is_refused(rig: Rig) -> None:
     for changes in ({"job_kind": "standalone"}, {"job_json": "{"}, {"job_json": '{"kind": "tea"}'}):
         (frame,) = rig.launch(rig.spec("r1", **changes), exit_code=1)
         assert frame.code == "bad_request"  # type: ignore[union-attr]
+    assert not (rig.root / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"environment": {"": "x"}},
+        {"environment": {"A=B": "x"}},
+        {"environment": {"A": "nul\0"}},
+        {"environment": {"A": "\ud800"}},
+        {"python": "/usr/bin/python3\0"},
+        {"payload_sha256": "0" * 64},
+    ],
+)
+def test_what_no_worker_can_be_started_with_is_refused(rig: Rig, changes: dict[str, Any]) -> None:
+    (frame,) = rig.launch(rig.spec("r1", **changes), exit_code=1)
+    assert frame.code == "bad_request"  # type: ignore[union-attr]
     assert not (rig.root / "runs").exists()
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from remote_payload import gpus, login, pythons, storage
-from remote_payload.schema import HostFacts, ProbeRequest
+from remote_payload import probe as probe_module
+from remote_payload.schema import Frame, HostFacts, ProbeRequest
 from tests.payload.rig import NONCE, Rig, fill
 
 
@@ -38,6 +39,16 @@ def test_facts_of_this_machine(rig: Rig) -> None:
     assert here.version == ".".join(map(str, sys.version_info[:3]))
     assert (here.torch, here.safetensors) != (None, None)
     assert absent.problem == "No such file or directory"
+
+
+def test_a_user_who_stands_in_no_passwd(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(os, "getuid", lambda: 54321)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    frames: list[Frame] = []
+    probe_module.probe(ProbeRequest(nonce=NONCE, root="~/root", pythons=(sys.executable,)), frames.append)
+    (frame,) = frames
+    assert (frame.facts.user, frame.facts.login_shell) == ("54321", None)  # type: ignore[union-attr]
+    assert frame.facts.root == f"{tmp_path.resolve()}/root"  # type: ignore[union-attr]
 
 
 def test_a_root_that_does_not_exist_yet_is_judged_by_its_parent(rig: Rig) -> None:

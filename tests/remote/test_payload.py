@@ -21,9 +21,9 @@ def built_from(folder: Path) -> bytes:
     return done.stdout
 
 
-def copy_of_the_packages(folder: Path) -> Path:
+def copy_of_the_packages(source: Path, folder: Path) -> Path:
     for name in ("orchestrator", "remote_payload"):
-        shutil.copytree(HERE / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "data"))
+        shutil.copytree(source / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "data"))
     return folder
 
 
@@ -33,21 +33,23 @@ def test_the_name_is_the_hash_of_the_bytes() -> None:
 
 
 def test_another_place_time_and_umask_give_the_same_bytes(tmp_path: Path) -> None:
-    folder = copy_of_the_packages(tmp_path)
-    (folder / "remote_payload" / "__pycache__").mkdir(exist_ok=True)
-    (folder / "remote_payload" / "__pycache__" / "x.py").write_text("")
-    (folder / "remote_payload" / "notes.txt").write_text("not a source")
-    for path in (folder / "remote_payload").rglob("*.py"):
+    first = copy_of_the_packages(HERE, tmp_path / "first")
+    second = copy_of_the_packages(first, tmp_path / "second")
+    (second / "remote_payload" / "__pycache__").mkdir()
+    (second / "remote_payload" / "__pycache__" / "x.py").write_text("")
+    (second / "remote_payload" / "notes.txt").write_text("not a source")
+    for path in (second / "remote_payload").rglob("*.py"):
         path.chmod(0o600)
         os.utime(path, (0, 0))
-    assert built_from(folder) == build_payload().data
+    assert built_from(first) == built_from(second)
 
 
 def test_another_source_gives_another_name(tmp_path: Path) -> None:
-    folder = copy_of_the_packages(tmp_path)
+    folder = copy_of_the_packages(HERE, tmp_path)
+    before = built_from(folder)
     with (folder / "remote_payload" / "rundir.py").open("a") as file:
         file.write("\n")
-    assert built_from(folder) != build_payload().data
+    assert built_from(folder) != before
 
 
 def test_it_holds_the_package_and_the_entry_and_nothing_else() -> None:
