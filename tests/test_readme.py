@@ -1,0 +1,78 @@
+"""The README is true: its examples run, its tables match the code, its tree is the tree."""
+
+import re
+import shlex
+import shutil
+import sys
+import tomllib
+from pathlib import Path
+
+from orchestrator import config, errors
+from orchestrator.cli.main import COMMANDS, cli
+from orchestrator.demo.stage import DATA
+from tests.support import readme_tree
+from tests.support.laptop import Laptop
+from tests.support.sshd import running_sshd
+
+README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", README, flags=re.DOTALL)
+
+
+def test_the_tree_is_the_tree() -> None:
+    assert readme_tree.replaced(README) == README, "run `python -m tests.support.readme_tree`"
+
+
+def test_every_toml_example_is_valid(tmp_path: Path) -> None:
+    examples = blocks("toml")
+    assert len(examples) == 2
+    for text in examples:
+        path = tmp_path / "eagle3.toml"
+        path.write_text(text, encoding="utf-8")
+        config.read(path)
+    assert set(tomllib.loads(examples[1])["hosts"]["gpu2"]) <= set(config.HostConfig.model_fields)
+
+
+def test_every_exit_code_is_documented() -> None:
+    documented = {int(code) for code in re.findall(r"^\| (\d+) \|", README, flags=re.MULTILINE)}
+
+    def tree(error: type[errors.Eagle3Error]) -> set[int]:
+        return {error.exit_code}.union(*(tree(child) for child in error.__subclasses__()))
+
+    assert tree(errors.Eagle3Error) - documented == set()
+
+
+def test_every_command_is_documented_and_has_its_own_words() -> None:
+    for name, (_, short) in COMMANDS.items():
+        command = cli.get_command(None, name)  # type: ignore[arg-type]
+        assert command is not None
+        assert command.help
+        assert f"eagle3-remote {name}" in README or f"`{name} " in README or f"make {name}" in README, name
+        assert short.endswith(".")
+
+
+def console_lines() -> list[str]:
+    return [line.removeprefix("$ ") for block in blocks("console") for line in block.splitlines() if line[:2] == "$ "]
+
+
+def test_every_example_runs(tmp_path: Path) -> None:
+    """In order, on one laptop, against a real sshd whose home holds what the examples name."""
+    lines = console_lines()
+    assert len(lines) >= 15
+    with running_sshd(tmp_path / "gpu1") as server:
+        shutil.copytree(DATA / "drafter_embed", server.home / "drafter")
+        shutil.copytree(DATA / "target", server.home / "target")
+        shutil.copytree(DATA / "rows", server.home / "rows")
+        (server.home / "venv").symlink_to(sys.prefix)
+        (tmp_path / "laptop").mkdir()
+        laptop = Laptop(tmp_path / "laptop")
+        laptop.ssh.add_host("gpu1", server)
+        laptop.toml.write_text(blocks("toml")[0], encoding="utf-8")
+        for line in lines:
+            program, *arguments = shlex.split(line)
+            assert program == "eagle3-remote"
+            done = laptop.run(*arguments)
+            assert done.code == 0, f"$ {line}\n{done.out}{done.err}"
+            assert (done.out + done.err).strip(), f"$ {line} printed nothing"
