@@ -7,9 +7,11 @@ worker ever ran: start the supervisor), or a state (started: adopt, never start 
 whoever dies, so no crash leaves a claim stuck.
 """
 
+import contextlib
 import errno
 import fcntl
 import os
+import shutil
 import time
 from pathlib import Path
 
@@ -46,6 +48,10 @@ def lock_claim(run: RunDir) -> int:
             claim = os.open(run.claim, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except FileNotFoundError:
             continue  # a failed launch has just removed the directory again
+        except OSError:
+            with contextlib.suppress(OSError):  # not empty: somebody else's claim
+                run.path.rmdir()
+            raise
         while not _try_lock(claim):
             if time.monotonic() > until_s:
                 os.close(claim)
@@ -78,9 +84,10 @@ def _try_lock(descriptor: int) -> bool:
 
 def remove_unstarted(run: RunDir) -> None:
     """Take away a run directory in which nothing ran; the claim goes last, so that a waiting launch starts afresh."""
-    for path in (run.spec, run.reserve, run.heartbeat, run.stdout, run.stderr, run.events):
-        path.unlink(missing_ok=True)
-    if run.result.is_dir():
-        run.result.rmdir()
+    for path in run.path.iterdir():
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        elif path != run.claim:
+            path.unlink(missing_ok=True)
     run.claim.unlink(missing_ok=True)
     run.path.rmdir()

@@ -15,7 +15,11 @@ Report = Callable[[str], None]
 
 
 class DetachError(Exception):
-    """The detached process did not report back; the message says whether it died or is only late."""
+    """The detached process has not reported back in time; it may still come up."""
+
+
+class DiedError(DetachError):
+    """The detached process ended before it reported back."""
 
 
 def start_detached(body: Callable[[Report], None], *, keep: tuple[int, ...], timeout_s: float) -> str:
@@ -74,6 +78,6 @@ def _read_line(read_end: int, until_s: float) -> str:
             continue
         chunk = os.read(read_end, 65536)
         if not chunk:
-            raise DetachError("it died before it reported back")
+            raise DiedError("it died before it reported back")
         received += chunk
     return received.decode("ascii").rstrip("\n")

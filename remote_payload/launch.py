@@ -5,7 +5,7 @@ from pathlib import Path
 
 from remote_payload import supervisor
 from remote_payload.claim import absolute_root, lock_claim, make_folders, remove_unstarted
-from remote_payload.detach import DetachError, Report, start_detached
+from remote_payload.detach import DetachError, DiedError, Report, start_detached
 from remote_payload.frames import FrameWriter
 from remote_payload.refusal import Refusal, disk_refusal
 from remote_payload.rundir import RunDir, write_atomically
@@ -106,9 +106,7 @@ def _start(request: LaunchRequest, run: RunDir, archive: Path, claim: int) -> st
     try:
         answer = start_detached(body, keep=(claim,), timeout_s=HANDSHAKE_TIMEOUT_S)
     except DetachError as error:
-        if run.state.exists():  # up, but its report got lost: the next launch adopts it
-            raise Refusal("supervisor_did_not_start", f"the supervisor is up but silent: {error}") from None
-        if "died" in str(error):
+        if isinstance(error, DiedError) and not run.state.exists():
             remove_unstarted(run)
         raise Refusal(
             "supervisor_did_not_start", f"the supervisor did not start: {error}", "repeat the launch; it is safe"

@@ -158,6 +158,28 @@ def test_a_disk_too_full_for_the_reserve_refuses_the_launch_and_keeps_nothing(sm
     assert list((rig.root / "runs").iterdir()) == []
 
 
+@pytest.mark.parametrize("spare", range(1, 6))
+def test_a_disk_without_room_for_more_files_keeps_nothing_either(small_disk: Path, spare: int) -> None:
+    """`spare` files fit: the directory, or also the claim, the result folder, the spec, ..."""
+    rig = Rig(small_disk / "root")
+    (rig.root / "runs").mkdir()
+    made: list[Path] = []
+    with pytest.raises(OSError, match="No space"):
+        fill_with_files(small_disk, made)
+    for path in made[:spare]:
+        path.unlink()
+    (frame,) = rig.launch(rig.spec("r1"), exit_code=1)
+    assert frame.code == "disk_full"  # type: ignore[union-attr]
+    assert list((rig.root / "runs").iterdir()) == []
+
+
+def fill_with_files(folder: Path, made: list[Path]) -> None:
+    while True:
+        path = folder / f"file-{len(made)}"
+        path.touch()
+        made.append(path)
+
+
 @pytest.fixture
 def disk_rig(small_disk: Path, tmp_path: Path) -> Iterator[Rig]:
     rig = Rig(small_disk / "root")
