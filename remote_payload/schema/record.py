@@ -47,7 +47,7 @@ def to_json(record: Any) -> str:
     return json.dumps(dataclasses.asdict(record), ensure_ascii=True, allow_nan=False, separators=(",", ":"))
 
 
-def from_json(cls: type[R], text: str) -> R:
+def from_json(cls: type[R], text: str | bytes) -> R:
     """Read one record. Raises SchemaError naming the path, what was expected and what was found."""
     try:
         value = json.loads(text, parse_constant=_refuse_constant)
