@@ -5,53 +5,60 @@ read. Every unknown key is an error that names file, key and the allowed keys.
 """
 
 import difflib
+import re
 import tomllib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 from platformdirs import user_config_path
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from orchestrator.errors import ConfigError
+from remote_payload.schema.record import Record, SchemaError, from_value, require
 
 FILE_NAME = "eagle3.toml"
 DEFAULT_ROOT = "~/.eagle3-remote"
+TABLES = ("hosts", "jobs")
 
-EnvironmentName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
-RemotePath = Annotated[str, StringConstraints(pattern=r"^(~|~/[^\x00]*|/[^\x00]*)$")]
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_REMOTE_PATH = re.compile(r"~|(~/|/)[^\x00]*")
 
 
-class HostConfig(BaseModel):
+@dataclass(frozen=True, kw_only=True)
+class HostConfig(Record):
     """`[hosts.NAME]`: one server reached by SSH."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
     ssh: str
     """An alias of ssh's own configuration, or `[user@]address[:port]`."""
-    python: RemotePath | None = None
+    python: str | None = None
     """Interpreter on the server; None = probe for one that has torch and safetensors."""
-    root: RemotePath = DEFAULT_ROOT
+    root: str = DEFAULT_ROOT
     """Folder on the server that holds payloads and runs."""
-    environment: dict[EnvironmentName, str] = Field(default_factory=dict)
+    environment: dict[str, str] = field(default_factory=dict)
     """Environment variables of the job (no secrets: these are written into the run's spec)."""
-    secrets: list[EnvironmentName] = Field(default_factory=list)
+    secrets: tuple[str, ...] = ()
     """Names of variables whose values are taken from this laptop's environment, sent on stdin and never stored."""
-    connect_timeout_s: float = Field(default=10.0, gt=0, le=300)
-    deadline_s: float | None = Field(default=None, gt=0)
+    connect_timeout_s: float = 10.0
+    deadline_s: float | None = None
     """Longest run time of a job on this host, seconds."""
-    reconnect_s: float = Field(default=900.0, ge=0)
+    reconnect_s: float = 900.0
     """How long a broken link is retried before this laptop gives up looking (the job goes on), seconds."""
 
-
-class _File(BaseModel):
-    """The whole file."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
-
-    hosts: dict[str, HostConfig] = Field(default_factory=dict)
-    jobs: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    def __post_init__(self) -> None:
+        for key, path in (("python", self.python), ("root", self.root)):
+            words = f"`{key}` must be an absolute path on the server, or start with `~/`, found: {path!r}"
+            require(path is None or _REMOTE_PATH.fullmatch(path) is not None, words)
+        for key, names in (("environment", self.environment), ("secrets", self.secrets)):
+            for name in names:
+                words = f"`{key}` must name environment variables (letters, digits, `_`), found: {name!r}"
+                require(_VARIABLE.fullmatch(name) is not None, words)
+        timeout_s, deadline_s, reconnect_s = self.connect_timeout_s, self.deadline_s, self.reconnect_s
+        require(0 < timeout_s <= 300, f"`connect_timeout_s` must be above 0 and at most 300, found: {timeout_s}")
+        require(
+            deadline_s is None or 0 < deadline_s < float("inf"), f"`deadline_s` must be above 0, found: {deadline_s}"
+        )
+        require(reconnect_s >= 0, f"`reconnect_s` must be 0 or more, found: {reconnect_s}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,25 +108,44 @@ def read(path: Path) -> Config:
         raise ConfigError(f"{path} must be UTF-8, found: byte {error.object[error.start]:#04x}") from None
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path} is not TOML: {error}") from None
-    try:
-        file = _File.model_validate(raw)
-    except ValidationError as error:
-        raise ConfigError(_explain(path, error)) from None
-    return Config(path=path, hosts=file.hosts, jobs=file.jobs)
+    unknown = sorted(set(raw) - set(TABLES))
+    problems = [_unknown(key, key, TABLES) for key in unknown]
+    problems += [f"`{name}` must be a table, found: {raw[name]!r}" for name in TABLES if not _is_table(raw, name)]
+    if problems:
+        raise ConfigError(_listed(path, problems))
+    hosts: dict[str, HostConfig] = {}
+    for name, value in raw.get("hosts", {}).items():
+        try:
+            hosts[name] = from_value(HostConfig, value)
+        except SchemaError as error:
+            problems.append(_explain(name, str(error)))
+    jobs = raw.get("jobs", {})
+    problems += [f"`jobs.{kind}` must be a table, found: {jobs[kind]!r}" for kind in jobs if not _is_table(jobs, kind)]
+    if problems:
+        raise ConfigError(_listed(path, problems))
+    return Config(path=path, hosts=hosts, jobs=jobs)
 
 
-def _explain(path: Path, error: ValidationError) -> str:
-    lines = [_explain_one(item["loc"], item["type"], item["msg"], item.get("input")) for item in error.errors()]
-    return f"{path}: " + ("; ".join(lines) if len(lines) == 1 else "".join(f"\n  {line}" for line in lines))
+def _is_table(raw: dict[str, Any], key: str) -> bool:
+    return isinstance(raw.get(key, {}), dict)
 
 
-def _explain_one(location: Sequence[int | str], kind: str, message: str, found: object) -> str:
-    key = ".".join(str(part) for part in location)
-    if kind == "extra_forbidden":
-        allowed = list(HostConfig.model_fields) if location[0] == "hosts" else list(_File.model_fields)
-        close = difflib.get_close_matches(str(location[-1]), allowed, n=1)
-        guess = f" (did you mean `{close[0]}`?)" if close else ""
-        return f"unknown key `{key}`{guess}; allowed: {', '.join(allowed)}"
-    if kind == "missing":
+def _listed(path: Path, problems: list[str]) -> str:
+    return f"{path}: " + (problems[0] if len(problems) == 1 else "".join(f"\n  {problem}" for problem in problems))
+
+
+def _explain(host: str, message: str) -> str:
+    """`$.root: expected str, found: 3` of one host in the words of the file."""
+    place, _, words = message.partition(": ")
+    key = f"hosts.{host}{place.removeprefix('$')}"
+    if words.startswith("unknown key"):
+        return _unknown(key, place.rpartition(".")[2], [item.name for item in fields(HostConfig)])
+    if words.startswith("missing key"):
         return f"`{key}` is missing"
-    return f"`{key}`: {message[0].lower()}{message[1:]}, found: {found!r}"
+    return f"`{key}`: {words}"
+
+
+def _unknown(key: str, name: str, allowed: Sequence[str]) -> str:
+    close = difflib.get_close_matches(name, allowed, n=1)
+    guess = f" (did you mean `{close[0]}`?)" if close else ""
+    return f"unknown key `{key}`{guess}; allowed: {', '.join(allowed)}"

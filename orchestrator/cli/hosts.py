@@ -26,7 +26,7 @@ def list_hosts(*, as_json: bool) -> None:
 
     settings = config.load(Path.cwd())
     if as_json:
-        found = {name: host.model_dump() for name, host in settings.hosts.items()}
+        found = {name: dataclasses.asdict(host) for name, host in settings.hosts.items()}
         console.out_json({"file": str(settings.path) if settings.path else None, "hosts": found})
         return
     console.out(
