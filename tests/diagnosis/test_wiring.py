@@ -163,16 +163,27 @@ def test_top_level_ids_are_pointed_at() -> None:
     assert "never read by SGLang" in verdict.fix[3]
 
 
-def test_many_tried_readings_widen_the_interval_that_decides() -> None:
-    row_facts, hits, readings = made_readings(STORY)
+def test_more_rivals_on_all_rows_widen_the_interval_that_decides() -> None:
     declared = made_declared((2, 4, 5), LATER)
-    few = judge_wiring(made_result(readings, declared), row_facts, hits)
-    screened = [replace(readings[0], name=f"screened {n}", stage="screen") for n in range(60)]
-    many = judge_wiring(made_result([*readings, *screened], declared), row_facts, hits)
-    assert few.difference is not None
-    assert many.difference is not None
-    assert many.difference.low < few.difference.low  # type: ignore[operator]
-    assert many.verdict == "mis_wired"
+    two = judge({(EMBED, 1): 0.75, (LATER, 1): 0.3}, declared)
+    four = judge({(EMBED, 1): 0.75, (LATER, 1): 0.3, ((0, 2, 1), 1): 0.2, ((0, 1, 3), 1): 0.2}, declared)
+    assert two.difference is not None
+    assert four.difference is not None
+    assert (two.difference.confidence, four.difference.confidence) == (0.95, pytest.approx(1 - 0.05 / 3))
+    assert two.difference.value == four.difference.value
+    assert four.difference.low < two.difference.low  # type: ignore[operator]
+
+
+def test_a_large_difference_on_unlike_rows_is_not_waved_through_as_nothing() -> None:
+    mask = [0] * 10 + [1] * 40
+    rows = tuple(made_row(row, mask) for row in range(5))
+    facts = made_readings({(EMBED, 1): 0.5, (LATER, 1): 0.5})[2]
+    hits = [made_hits(facts[0].name, row, mask, 3, lambda j, s: True) for row in range(5)]
+    hits += [made_hits(facts[1].name, row, mask, 3, lambda j, s, row=row: row > 0) for row in range(5)]
+    verdict = judge_wiring(made_result(facts, made_declared((2, 4, 5), LATER), rows=5), rows, hits)
+    assert verdict.verdict == "cannot_separate"
+    assert "looks worse" in verdict.headline
+    assert verdict.fix == ("capture more rows and run again",)
 
 
 def test_a_result_without_a_full_reading_is_no_result() -> None:
