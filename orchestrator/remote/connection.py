@@ -6,7 +6,6 @@ SshTarget, no config files, and a policy that judges every key. Gateways are con
 
 import contextlib
 import logging
-import socket
 import time
 from typing import Any
 
@@ -17,13 +16,13 @@ from orchestrator.errors import HostError
 from orchestrator.remote.authentication import KeyLogin
 from orchestrator.remote.host_key_policy import HostKeyPolicy
 from orchestrator.remote.proxy_command import ProxySocket
+from orchestrator.remote.sockets import HopSocket, connect_socket
 from orchestrator.remote.ssh_config import SshTarget
 from orchestrator.remote.translate_errors import describe, translated_connect
 
 _WINDOW_BYTES = 16 * 2**20  # paramiko's 2 MiB halves the speed of downloads over 50 ms
 _NEVER = 2**40  # bytes and packets: a rekey that meets the end of a channel kills paramiko's transport
 _KEEPALIVE_S = 10  # nothing reads the replies, but an unacknowledged one lets TCP_USER_TIMEOUT see a dead peer
-_TCP_USER_TIMEOUT_MS = 30_000
 
 logging.getLogger("paramiko").addHandler(logging.NullHandler())  # else its tracebacks reach stderr
 
@@ -105,12 +104,11 @@ class VerifiedConnection(fabric.Connection):  # type: ignore[misc]  # fabric has
     def _socket(self, target: SshTarget, deadline: float) -> Any:
         remaining = max(0.1, deadline - time.monotonic())
         if self.gateway:
-            return self.gateway.transport.open_channel(
-                "direct-tcpip", (target.hostname, target.port), ("", 0), timeout=remaining
-            )
+            address = (target.hostname, target.port)
+            return HopSocket(self.gateway.transport.open_channel("direct-tcpip", address, ("", 0), timeout=remaining))
         if target.proxy_command is not None:
             return ProxySocket.run(target.proxy_command)
-        return _connect_socket(target, remaining)
+        return connect_socket(target, remaining)
 
     def _transport(self, sock: Any, **options: Any) -> VerifiedTransport:
         transport = VerifiedTransport(sock, default_window_size=_WINDOW_BYTES, **options)
@@ -145,43 +143,6 @@ class VerifiedConnection(fabric.Connection):  # type: ignore[misc]  # fabric has
         self.transport = None
         if self.gateway:
             self.gateway.close()
-
-
-class _PromptSocket(socket.socket):
-    """Acknowledges at once (Linux).
-
-    sshd leaves Nagle on until a session starts, and for good on a jump host: a second small packet of its then waits
-    for our acknowledgement of the first, which the kernel would delay by 40 ms - on every call through a hop.
-    """
-
-    def recv(self, size: int, flags: int = 0, /) -> bytes:
-        """Receive, then acknowledge: the kernel forgets the option with every packet."""
-        data = super().recv(size, flags)
-        if hasattr(socket, "TCP_QUICKACK"):
-            self.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
-        return data
-
-
-def _connect_socket(target: SshTarget, timeout_s: float) -> socket.socket:
-    plain = _first_that_answers(target, time.monotonic() + timeout_s)
-    sock = _PromptSocket(plain.family, plain.type, plain.proto, fileno=plain.detach())
-    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # paramiko leaves Nagle on: 45 ms for every call
-    if hasattr(socket, "TCP_USER_TIMEOUT"):
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _TCP_USER_TIMEOUT_MS)
-    return sock
-
-
-def _first_that_answers(target: SshTarget, deadline: float) -> socket.socket:
-    """Try the addresses of the name in turn within one deadline (only the system bounds the look-up of the name)."""
-    addresses = socket.getaddrinfo(target.hostname, target.port, type=socket.SOCK_STREAM)
-    last_error: OSError = TimeoutError()
-    for tried, (*_, address) in enumerate(addresses):
-        share = (deadline - time.monotonic()) / (len(addresses) - tried)
-        try:
-            return socket.create_connection((str(address[0]), target.port), timeout=max(0.1, share))
-        except OSError as error:
-            last_error = error
-    raise last_error
 
 
 def open_chain(target: SshTarget, *, accept_new: bool, timeout_s: float) -> VerifiedConnection:

@@ -112,9 +112,11 @@ class SessionChannel:
             threading.Thread(target=self._send_quietly, args=(channel,), name="link-stdin", daemon=True).start()
 
     def _send(self, channel: paramiko.Channel) -> None:
-        for chunk in self._stdin:
-            channel.sendall(chunk)
-        channel.shutdown_write()
+        try:
+            for chunk in self._stdin:
+                channel.sendall(chunk)
+        finally:  # also when a local file cannot be read on: the host must not wait for the rest
+            channel.shutdown_write()
 
     def _send_quietly(self, channel: paramiko.Channel) -> None:
         """A command that ends without reading its stdin is no error; a broken link shows on the reading side."""

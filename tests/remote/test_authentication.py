@@ -2,13 +2,17 @@
 
 import os
 import signal
+import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+import paramiko
 import pytest
 
-from orchestrator.errors import AuthenticationError
+from orchestrator.errors import AuthenticationError, HostKeyError
+from orchestrator.remote.authentication import KeyLogin
+from orchestrator.remote.host_key_policy import HostKeyPolicy
 from orchestrator.remote.link import Link
 from orchestrator.remote.ssh_config import resolve
 from tests.support.sshd import ServerOptions, SshClientFiles, SshServer, make_key, running_sshd
@@ -94,6 +98,27 @@ def test_a_locked_key_in_the_agent_lets_in(
     copy.with_suffix(".pub").write_bytes(server.user_key.with_suffix(".pub").read_bytes())
     client.add_host("gpu1", server, IdentityFile=str(copy), IdentityAgent=agent, IdentitiesOnly="yes")
     assert login("gpu1") == b"in\n"
+
+
+def test_an_identity_file_may_be_the_public_key_of_one_in_the_agent(
+    client: SshClientFiles, server: SshServer, tmp_path: Path, agent: str
+) -> None:
+    add_to_agent(agent, server.user_key)
+    public = tmp_path / "token.pub"
+    public.write_bytes(server.user_key.with_suffix(".pub").read_bytes())
+    client.add_host("gpu1", server, IdentityFile=str(public), IdentityAgent=agent)
+    assert login("gpu1") == b"in\n"
+
+
+def test_no_login_to_a_host_whose_key_was_not_judged(client: SshClientFiles, server: SshServer) -> None:
+    client.add_host("gpu1", server)
+    target = resolve("gpu1")
+    policy = HostKeyPolicy.for_target(target, (), accept_new=False)
+    with socket.create_connection((target.hostname, target.port)) as sock, paramiko.Transport(sock) as transport:
+        transport.start_client(timeout=5)
+        with pytest.raises(HostKeyError, match="was not verified before the login"):
+            KeyLogin(target, policy).authenticate(transport)
+        assert not transport.is_authenticated()
 
 
 def test_identities_only_keeps_the_agent_s_other_keys_out(

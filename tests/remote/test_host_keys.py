@@ -194,6 +194,22 @@ class TestThroughAHop:
         subprocess.run(["sh", "-c", command], check=True, capture_output=True, timeout=20)
         assert login("far") == b"in\n"
 
+    def test_two_hops(self, client: SshClientFiles, server: SshServer, hop: SshServer, tmp_path: Path) -> None:
+        with running_sshd(tmp_path / "second") as second:
+            client.add_host("first", hop)
+            client.add_host("second", second, trust=False)
+            client.add_host("far", server, ProxyJump="first,second")
+            with pytest.raises(HostKeyError, match=r"the key of second \(.*\) is unknown") as caught:
+                login("far")
+            assert f" first ssh-keyscan -p {second.port} 127.0.0.1 >> " in (caught.value.hint or "")
+            client.know(second.known_hosts_line())
+            assert login("far") == b"in\n"
+            assert sessions(second) == 1
+            client.known_hosts.write_text(hop.known_hosts_line() + second.known_hosts_line())
+            with pytest.raises(HostKeyError, match=r"the key of far \(.*\) is unknown") as caught:
+                login("far")
+            assert f" second -J first ssh-keyscan -p {server.port} 127.0.0.1 >> " in (caught.value.hint or "")
+
     def test_accept_new_holds_for_both_but_never_for_a_changed_hop(
         self, client: SshClientFiles, server: SshServer, hop: SshServer, another_key: str
     ) -> None:
