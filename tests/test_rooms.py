@@ -45,7 +45,7 @@ def offenders(paths: list[Path], packages: tuple[str, ...], allowed: set[str]) -
     [
         (("fabric", "paramiko", "invoke"), {"remote"}),
         (("click", "rich"), {"cli"}),
-        (("pydantic",), {"records", "config"}),
+        (("pydantic",), {"records"}),
         (("asyncssh",), {"demo"}),
         (("torch", "safetensors"), set()),
     ],
