@@ -62,7 +62,7 @@ class Within:
 def test_during_exec(link: Link, proxy: FaultProxy, break_it: Break) -> None:
     timer = later(lambda: break_it(proxy))
     with Within(4), pytest.raises(LinkLostError, match="gpu1"):
-        link.exec(["sleep", "30"], deadline_s=2)
+        link.exec(["sleep", "8"], deadline_s=2)
     timer.join()
     with Within(1), pytest.raises(LinkLostError):
         link.exec(["true"], deadline_s=30)
@@ -77,7 +77,7 @@ def test_before_exec(link: Link, proxy: FaultProxy, break_it: Break) -> None:
 
 @pytest.mark.parametrize("break_it", BREAKS)
 def test_during_a_stream_no_half_line_comes_out(link: Link, proxy: FaultProxy, break_it: Break) -> None:
-    with link.stream(["sh", "-c", "printf 'one\\ntw'; sleep 30"], silence_s=1.5) as lines:
+    with link.stream(["sh", "-c", "printf 'one\\ntw'; sleep 8"], silence_s=1.5) as lines:
         assert next(lines) == b"one"
         timer = later(lambda: break_it(proxy))
         with Within(4), pytest.raises(LinkLostError):
@@ -90,7 +90,7 @@ def test_during_a_stream_no_half_line_comes_out(link: Link, proxy: FaultProxy, b
 def test_sending_a_lot_of_stdin(link: Link, proxy: FaultProxy, break_it: Break) -> None:
     timer = later(lambda: break_it(proxy))
     with Within(5), pytest.raises(LinkLostError):
-        link.exec(["sh", "-c", "sleep 0.6; cat >/dev/null; sleep 30"], stdin=bytes(30_000_000), deadline_s=2)
+        link.exec(["sh", "-c", "sleep 0.6; cat >/dev/null; sleep 8"], stdin=bytes(30_000_000), deadline_s=2)
     timer.join()
 
 
@@ -197,7 +197,7 @@ def test_the_server_s_session_is_killed(client: SshClientFiles, tmp_path: Path) 
             (session,) = session_pids(own)[:1]
             timer = later(lambda: os.kill(session, 9))
             with Within(3), pytest.raises(LinkLostError):
-                link.exec(["sleep", "30"], deadline_s=20)
+                link.exec(["sleep", "8"], deadline_s=20)
             timer.join()
 
 
