@@ -4,13 +4,9 @@
 answered; it is complete or not there. The entry of the payload file (written by the laptop) looks for it.
 """
 
-import compileall
 import contextlib
 import os
-import py_compile
-import shutil
 import sys
-import zipfile
 from pathlib import Path
 
 from remote_payload.rundir import sync
@@ -27,7 +23,7 @@ def bytecode_folder(archive: Path) -> Path:
 def keep_bytecode(archive: Path) -> None:
     """Make the folder if it is missing, in a process of its own; whatever hinders that costs only speed."""
     folder = bytecode_folder(archive)
-    if folder.exists() or not zipfile.is_zipfile(archive) or os.fork() != 0:
+    if folder.exists() or os.fork() != 0:
         return
     try:
         os.setsid()
@@ -43,6 +39,11 @@ def keep_bytecode(archive: Path) -> None:
 
 def make_bytecode(archive: Path, folder: Path) -> None:
     """Unpack and compile under a temporary name, sync, rename. Raises OSError; nothing half-made stays."""
+    import compileall  # noqa: PLC0415 - all four are needed once, and this module at every launch
+    import py_compile  # noqa: PLC0415
+    import shutil  # noqa: PLC0415
+    import zipfile  # noqa: PLC0415
+
     disk = os.statvfs(folder.parent)
     if disk.f_bavail * disk.f_frsize < ROOM_BYTES:
         return

@@ -9,7 +9,7 @@ from remote_payload.schema import Manifest, ManifestFile, to_json
 
 
 def write_manifest(run: RunDir) -> Manifest:
-    """Describe every regular file below `result/` (links are left out) and write that down. Raises OSError."""
+    """Describe every regular file below `result/` (links, and names that are not UTF-8, are left out) and write that down. Raises OSError."""
     manifest = Manifest(run_id=run.path.name, files=tuple(_files(run)))
     write_atomically(run.manifest, to_json(manifest).encode("ascii"), durable=False)  # as the files it names
     return manifest
@@ -20,11 +20,19 @@ def _files(run: RunDir) -> list[ManifestFile]:
     for folder, _, names in os.walk(run.result):
         for name in names:
             path = Path(folder) / name
-            if path == run.manifest or path.is_symlink() or not path.is_file():
+            if path == run.manifest or path.is_symlink() or not path.is_file() or not _is_utf8(str(path)):
                 continue
             size, digest = _digest(path)
             files.append(ManifestFile(name=path.relative_to(run.result).as_posix(), size_bytes=size, sha256=digest))
     return sorted(files, key=lambda file: file.name)
+
+
+def _is_utf8(name: str) -> bool:
+    try:
+        name.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _digest(path: Path) -> tuple[int, str]:

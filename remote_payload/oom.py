@@ -4,7 +4,33 @@ Source: kernel documentation, admin-guide/cgroup-v2 (`memory.events`, field `oom
 (`memory.oom_control`, field `oom_kill`, since 4.13).
 """
 
+from dataclasses import dataclass
 from pathlib import Path
+
+
+@dataclass(frozen=True, kw_only=True)
+class OomKills:
+    """Processes that the kernel killed for memory; None = cannot tell."""
+
+    group: int | None
+    """In our control group (v2: and below)."""
+    host: int | None
+
+    def since(self, before: "OomKills") -> "OomKills":
+        """What was added after `before`."""
+        return OomKills(group=_risen(before.group, self.group), host=_risen(before.host, self.host))
+
+
+UNKNOWN_OOM_KILLS = OomKills(group=None, host=None)
+
+
+def count_oom_kills() -> OomKills:
+    """The counters as they stand: of our group since it was made, of the host since boot."""
+    return OomKills(group=group_oom_kills(), host=host_oom_kills())
+
+
+def _risen(before: int | None, after: int | None) -> int | None:
+    return None if before is None or after is None else max(0, after - before)
 
 
 def group_oom_kills() -> int | None:

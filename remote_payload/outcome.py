@@ -5,6 +5,7 @@ import signal
 from dataclasses import dataclass
 from typing import Literal
 
+from remote_payload.oom import UNKNOWN_OOM_KILLS, OomKills
 from remote_payload.schema import Failure
 from remote_payload.schema.run import RunPhase
 
@@ -26,9 +27,8 @@ class Ending:
     """The worker's own word (failure.json)."""
     stderr_tail: tuple[str, ...] = ()
     result_files: int = 0
-    group_oom_kills: int | None = None
-    """OOM kills in the control group while the worker ran; None: cannot tell."""
-    host_oom_kills: int | None = None
+    oom_kills: OomKills = UNKNOWN_OOM_KILLS
+    """While the worker ran."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +53,7 @@ def judge(ending: Ending) -> Outcome:
     if code == 0 and ending.result_files:
         return Outcome(phase="succeeded", exit_code=0)
     if code == 0:
-        failure = Failure(kind="bug", message="the worker ended well but left no result")
+        failure = ending.failure or Failure(kind="bug", message="the worker ended well but left no result")
         return Outcome(phase="failed", exit_code=0, failure=failure)
     failure = ending.failure or _unexplained(code, ending.stderr_tail)
     return Outcome(phase="failed", exit_code=code, failure=failure, note=_oom_note(ending))
@@ -70,7 +70,7 @@ def _unexplained(code: int | None, stderr_tail: tuple[str, ...]) -> Failure:
 
 
 def _killed(ending: Ending, name: str) -> Outcome:
-    if name == "SIGKILL" and ending.group_oom_kills:
+    if name == "SIGKILL" and ending.oom_kills.group:
         failure = Failure(
             kind="machine",
             message="the kernel killed the worker because the memory of its control group or host was used up",
@@ -85,10 +85,10 @@ def _killed(ending: Ending, name: str) -> Outcome:
 
 
 def _oom_note(ending: Ending) -> str | None:
-    if ending.group_oom_kills:
-        return f"meanwhile the kernel killed processes of the run's control group for memory: {ending.group_oom_kills}"
-    if ending.host_oom_kills:
-        return f"meanwhile the kernel killed processes on this host for memory: {ending.host_oom_kills}"
+    if ending.oom_kills.group:
+        return f"meanwhile the kernel killed processes of the run's control group for memory: {ending.oom_kills.group}"
+    if ending.oom_kills.host:
+        return f"meanwhile the kernel killed processes on this host for memory: {ending.oom_kills.host}"
     return None
 
 

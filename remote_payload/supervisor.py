@@ -13,17 +13,21 @@ import resource
 import signal
 import time
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from remote_payload import manifest, oom, outcome, processes, runstate
+from remote_payload import processes, runstate
 from remote_payload.detach import Report
 from remote_payload.heartbeat import Heartbeat
+from remote_payload.oom import count_oom_kills
+from remote_payload.outcome import Ending, Outcome, judge
 from remote_payload.refusal import is_disk_full
 from remote_payload.rundir import RunDir, sync
 from remote_payload.schema import (
     Failure,
     LaunchedFrame,
+    Manifest,
     ResourceUse,
     RunSpec,
     RunState,
@@ -33,7 +37,7 @@ from remote_payload.schema import (
 )
 from remote_payload.spawn import spawn_worker
 from remote_payload.subreaper import become_subreaper
-from remote_payload.watch import KILL_PATIENCE_S, WATCHED, Watch, Watched
+from remote_payload.watch import KILL_PATIENCE_S, WATCHED, Watch
 
 RESERVE_BYTES = 64 * 1024
 DEFAULT_GRACE_S = 5.0
@@ -80,7 +84,7 @@ class Supervisor:
 
     def see_through(self, secrets: dict[str, str], archive: Path) -> None:
         """From the worker's start to the final state."""
-        group_kills, host_kills = oom.group_oom_kills(), oom.host_oom_kills()
+        kills = count_oom_kills()
         started_s = time.monotonic()
         try:
             worker = spawn_worker(self._run, self._spec, secrets, archive)
@@ -88,22 +92,33 @@ class Supervisor:
             self._finish(phase="failed", failure=_no_python(self._spec.python, error))
             return
         self._advance(phase="running", worker_pid=worker, started_unix_s=time.time())
+        from remote_payload.manifest import write_manifest  # noqa: PLC0415 - hashlib loads beside the worker's start
+
         watch = Watch(worker, deadline_s=self._spec.deadline_s, grace_s=self._grace_s)
         watched = watch.until_empty(self._heartbeat.beat_when_due)
-        wall_s = time.monotonic() - started_s
+        use = _resource_use(time.monotonic() - started_s)
         self._run.reserve.unlink(missing_ok=True)
-        ending = self._ending(
-            watched, _risen(group_kills, oom.group_oom_kills()), _risen(host_kills, oom.host_oom_kills())
+        files, failure = self._left_behind(write_manifest)
+        ending = Ending(
+            wait_status=watched.wait_status,
+            stopped=watched.stopped,
+            deadline_s=self._spec.deadline_s,
+            failure=failure,
+            stderr_tail=_tail(self._run.stderr),
+            result_files=files,
+            oom_kills=count_oom_kills().since(kills),
         )
-        verdict = outcome.judge(ending)
+        self._settle(judge(ending), watched.survivors, use)
+
+    def _settle(self, verdict: Outcome, survivors: tuple[int, ...], use: ResourceUse) -> None:
         self._finish(
             phase=verdict.phase,
             exit_code=verdict.exit_code,
             signal=verdict.signal,
             failure=verdict.failure,
             note=verdict.note or self.state.note,
-            survivors=watched.survivors,
-            resource_use=_resource_use(wall_s),
+            survivors=survivors,
+            resource_use=use,
         )
 
     def give_up(self, trace: str) -> None:
@@ -130,26 +145,13 @@ class Supervisor:
         except OSError:
             runstate.overwrite(self._run, self.state, **changes)
 
-    def _ending(self, watched: Watched, group_kills: int | None, host_kills: int | None) -> outcome.Ending:
-        failure = _read_failure(self._run)
-        files = 0
+    def _left_behind(self, write_manifest: Callable[[RunDir], Manifest]) -> tuple[int, Failure | None]:
+        """Count the result's files, with their manifest written, and read the worker's own word."""
         try:
-            files = len(manifest.write_manifest(self._run).files)
+            return len(write_manifest(self._run).files), _read_failure(self._run)
         except OSError as error:
-            failure = Failure(
-                kind="disk_full" if is_disk_full(error) else "machine",
-                message=f"the result's manifest cannot be written: {error}",
-            )
-        return outcome.Ending(
-            wait_status=watched.wait_status,
-            stopped=watched.stopped,
-            deadline_s=self._spec.deadline_s,
-            failure=failure,
-            stderr_tail=_tail(self._run.stderr),
-            result_files=files,
-            group_oom_kills=group_kills,
-            host_oom_kills=host_kills,
-        )
+            message = f"the result's manifest cannot be written: {error}"
+            return 0, Failure(kind="disk_full" if is_disk_full(error) else "machine", message=message)
 
     def _grace_s(self, asked: bool) -> float | None:
         """How long a cancelled tree gets; None: nobody cancelled. The request is JSON: `{"grace_s": 5.0}`."""
@@ -175,10 +177,6 @@ def _set_aside(path: Path) -> None:
         os.posix_fallocate(descriptor, 0, RESERVE_BYTES)
     finally:
         os.close(descriptor)
-
-
-def _risen(before: int | None, after: int | None) -> int | None:
-    return None if before is None or after is None else max(0, after - before)
 
 
 def _read_failure(run: RunDir) -> Failure | None:

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from remote_payload import oom
+from remote_payload.oom import OomKills
 from remote_payload.outcome import DISK_FULL_EXIT_CODE, Ending, judge
 from remote_payload.schema import Failure
 
@@ -19,11 +20,14 @@ KILLED, SEGV = signal.SIGKILL, signal.SIGSEGV  # a wait status below 128 is the 
         (Ending(wait_status=EXIT[0]), "failed"),
         (Ending(wait_status=EXIT[1], result_files=1), "failed"),
         (Ending(wait_status=KILLED), "killed"),
-        (Ending(wait_status=KILLED, group_oom_kills=0, host_oom_kills=3), "killed"),
-        (Ending(wait_status=KILLED, group_oom_kills=1), "out_of_memory"),
-        (Ending(wait_status=SEGV, group_oom_kills=1), "killed"),
+        (Ending(wait_status=KILLED, oom_kills=OomKills(group=0, host=3)), "killed"),
+        (Ending(wait_status=KILLED, oom_kills=OomKills(group=1, host=0)), "out_of_memory"),
+        (Ending(wait_status=SEGV, oom_kills=OomKills(group=1, host=0)), "killed"),
         (Ending(wait_status=EXIT[0], result_files=1, stopped="cancelled"), "cancelled"),
-        (Ending(wait_status=KILLED, group_oom_kills=1, stopped="timed_out", deadline_s=2.0), "timed_out"),
+        (
+            Ending(wait_status=KILLED, oom_kills=OomKills(group=1, host=0), stopped="timed_out", deadline_s=2.0),
+            "timed_out",
+        ),
         (Ending(wait_status=None), "failed"),
     ],
 )
@@ -48,8 +52,19 @@ def test_the_workers_own_word_goes_before_a_guess() -> None:
     assert full.kind == "disk_full"
 
 
+def test_a_result_without_a_manifest_did_not_succeed() -> None:
+    failure = Failure(kind="disk_full", message="the result's manifest cannot be written")
+    outcome = judge(Ending(wait_status=EXIT[0], failure=failure))
+    assert (outcome.phase, outcome.failure) == ("failed", failure)
+
+
+def test_counters_that_cannot_be_read_say_nothing() -> None:
+    before, after = OomKills(group=None, host=3), OomKills(group=5, host=4)
+    assert after.since(before) == OomKills(group=None, host=1)
+
+
 def test_kills_for_memory_elsewhere_on_the_host_are_only_noted() -> None:
-    outcome = judge(Ending(wait_status=KILLED, group_oom_kills=0, host_oom_kills=2))
+    outcome = judge(Ending(wait_status=KILLED, oom_kills=OomKills(group=0, host=2)))
     assert outcome.note == "meanwhile the kernel killed processes on this host for memory: 2"
 
 
