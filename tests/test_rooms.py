@@ -13,8 +13,17 @@ PAYLOAD = sorted((ROOT / "remote_payload").rglob("*.py"))
 
 
 def imports(path: Path) -> Iterator[str]:
-    """Every module a file imports, at any depth of the code, as dotted names."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    """Every module a file imports when it runs, at any depth of the code, as dotted names."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for_types = {
+        inner
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        for inner in ast.walk(node)
+    }
+    for node in ast.walk(tree):
+        if node in for_types:
+            continue
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -83,7 +92,9 @@ ARROWS = {
     "cli": {"pipeline", "compare", "diagnosis", "report", "store", "records", "config", "jobfile", "updates", "errors",
             "outcome", "review", "demo", "cli"},
     "review": {"report", "store", "records"},
-    "pipeline": {"remote", "jobfile", "store", "records", "config", "updates", "errors"},
+    "pipeline": {"order", "following", "remote", "store", "records", "config", "errors"},
+    "order": {"jobfile", "remote", "records", "config", "errors"},
+    "following": {"remote", "store", "records", "updates", "errors"},
     "remote": {"remote", "records", "config", "updates", "errors"},
     "store": {"store", "records", "errors"},
     "jobfile": {"config", "errors"},

@@ -12,7 +12,7 @@ from orchestrator.store import Store
 from orchestrator.updates import Update
 
 if TYPE_CHECKING:
-    from orchestrator.remote.session import HostSession
+    from orchestrator.pipeline import HostSession
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 

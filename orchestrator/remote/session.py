@@ -67,6 +67,8 @@ class HostSession:
         """The link, opened when there is none. Raises HostError and its subclasses."""
         if self._link is None:
             self._link = self._open()
+            for warning in self._link.warnings:
+                self._tell(Note(name="known_hosts", text=warning))
             self._tell(Note(name="connected", text=f"{self.name} ({self.destination})"))
         return self._link
 

@@ -1,0 +1,62 @@
+"""What the user asked for, and the run it becomes: its id, its spec, its record."""
+
+import getpass
+import os
+import platform
+import secrets
+import time
+from dataclasses import dataclass
+
+from orchestrator.config import HostConfig
+from orchestrator.errors import ConfigError
+from orchestrator.jobfile import PlannedJob
+from orchestrator.records import RunHost, RunRecord
+from orchestrator.remote.session import HostSession
+from remote_payload.schema import RunSpec, to_json
+
+
+@dataclass(frozen=True, kw_only=True)
+class Order:
+    """What the user asked for."""
+
+    planned: PlannedJob
+    run_id: str
+    deadline_s: float | None = None
+    detach: bool = False
+    fresh_python: bool = False
+    """Look at the host's interpreters again instead of trusting the one that was found before."""
+
+
+def new_run_id(kind: str, now: time.struct_time) -> str:
+    """e.g. `standalone-20261129-2145-x7k2qa`: sorts by time, and two laptops never make the same one."""
+    return f"{kind}-{time.strftime('%Y%m%d-%H%M', now)}-{secrets.token_hex(3)}"
+
+
+def record_of(order: Order, session: HostSession, python: str) -> RunRecord:
+    """The run as it is asked for: its spec is final, its state unknown."""
+    spec = RunSpec(
+        run_id=order.run_id,
+        job_kind=order.planned.job.kind,
+        job_json=to_json(order.planned.job),
+        settings=order.planned.settings,
+        python=python,
+        payload_sha256=session.payload_sha256,
+        environment=dict(session.host.environment),
+        secret_names=tuple(session.host.secrets),
+        deadline_s=order.deadline_s or session.host.deadline_s,
+        launched_by=f"{getpass.getuser()}@{platform.node()}",
+        created_unix_s=time.time(),
+    )
+    host = RunHost(name=session.name, destination=session.destination, root=session.host.root)
+    return RunRecord(host=host, spec=spec)
+
+
+def secret_values(host: HostConfig) -> dict[str, str]:
+    """The values of the host's secrets, from this laptop's environment. Raises ConfigError naming those not set."""
+    missing = [name for name in host.secrets if name not in os.environ]
+    if missing:
+        raise ConfigError(
+            f"the host's `secrets` name variables that are not set on this laptop: {', '.join(missing)}",
+            hint="export them, or take them out of eagle3.toml",
+        )
+    return {name: os.environ[name] for name in host.secrets}
