@@ -98,8 +98,8 @@ def _rule(target_class: str | None, ids: tuple[int, ...] | None, layers: int | N
         if ids is not None and -1 in ids and target_class == "LlamaForCausalLM":
             valid = "SGLang 0.5.22 to 0.5.23; earlier versions fail at warm-up on id -1"
         return _Rule(name=f"{family} ({target_class})", valid_for=valid, shift=1)
-    if target_class in DEEPSEEK_CLASSES:
-        return _deepseek_rule(ids)
+    if target_class is not None and target_class in DEEPSEEK_CLASSES:
+        return _deepseek_rule(ids, "0.5.10" if target_class.startswith("Kimi") else "0.5.5")
     if target_class == "GptOssForCausalLM":
         raw = ids is not None and layers is not None and max(ids, default=0) == layers
         name = "defaults [2, n // 2, n - 3]" if ids is None else "id as it is (max id = n)" if raw else "id + 1"
@@ -109,16 +109,19 @@ def _rule(target_class: str | None, ids: tuple[int, ...] | None, layers: int | N
     return None
 
 
-def _deepseek_rule(ids: tuple[int, ...] | None) -> _Rule:
-    """deepseek_v2.py, the language model of DeepSeek V2/V3 and Kimi K2/K2.5: + 1 only when the first id is 1."""
+def _deepseek_rule(ids: tuple[int, ...] | None, first: str) -> _Rule:
+    """deepseek_v2.py, the language model of DeepSeek V2/V3 and Kimi K2/K2.5: + 1 only when the first id is 1.
+
+    `first` is the first SGLang version that serves EAGLE-3 on the class.
+    """
     if ids is None:
-        return _Rule(name="defaults [2, n // 2, n - 3] (deepseek_v2)", valid_for="SGLang 0.5.5 to 0.5.23", shift=1)
+        return _Rule(name="defaults [2, n // 2, n - 3] (deepseek_v2)", valid_for=f"SGLang {first} to 0.5.23", shift=1)
     if ids[:1] == (1,):
-        return _Rule(name="id + 1, as the first id is 1 (deepseek_v2)", valid_for="SGLang 0.5.5 to 0.5.23", shift=1)
+        return _Rule(name="id + 1, as the first id is 1 (deepseek_v2)", valid_for=f"SGLang {first} to 0.5.23", shift=1)
     since = "0.5.15" if 0 in ids else "0.5.13"
     return _Rule(
         name="id as it is, as the first id is not 1 (deepseek_v2)",
-        valid_for=f"SGLang {since} to 0.5.23; 0.5.5 to 0.5.12 added 1",
+        valid_for=f"SGLang {since} to 0.5.23; {first} to 0.5.12 added 1",
         shift=0,
     )
 
@@ -138,5 +141,5 @@ def _shortfall(captured: tuple[int, ...], slots: int, wanted: list[int]) -> str 
         return None
     return (
         f"the drafter's fc joins {slots} states, SGLang would capture {len(captured)}: {list(captured)} of the "
-        f"asked-for {wanted}; the server would fail at warm-up"
+        f"asked-for {wanted}; the server would not start"
     )

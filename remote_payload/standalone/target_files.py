@@ -1,6 +1,5 @@
 """The target's folder: its config, and the only three of its tensors that the test reads."""
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,8 +11,9 @@ from remote_payload.standalone.config import read_json
 from remote_payload.standalone.weight_files import StoredTensor, list_tensors
 
 FLOATS = ("F64", "F32", "F16", "BF16")
-NESTED = r"^(?:(?!.*(?:layers|visual|vision|audio|mtp)\b).*\.)?"
-"""A prefix such as `model.` or `language_model.model.`, never inside a layer: DeepSeek's MTP layer has them too."""
+READ = ("embed_tokens.weight", "lm_head.weight", "norm.weight")
+OTHER_PARTS = ("layers", "visual", "vision", "audio", "mtp", "mm_projector", "multi_modal")
+"""Parts of a model whose embedding and norm are not the text model's; DeepSeek's MTP layer has its own copies."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,8 +32,7 @@ class TargetFiles:
 
         A tied target has no lm_head of its own: its embedding stands for it.
         """
-        pattern = re.compile(NESTED + re.escape(name) + "$")
-        found = sorted((stored for stored in self.tensors if pattern.match(stored)), key=len)
+        found = sorted((stored for stored in self.tensors if _is_text(stored, name)), key=len)
         if found:
             return self.tensors[found[0]]
         return self.find("embed_tokens.weight") if name == "lm_head.weight" and self.tied else None
@@ -66,7 +65,7 @@ def read_target(folder: Path) -> TargetFiles:
         layers=_layers(text),
         tied=bool(text.get("tie_word_embeddings", value.get("tie_word_embeddings", False))),
         rms_norm_eps=float(text.get("rms_norm_eps") or 1e-6),
-        tensors=list_tensors(folder, "target"),
+        tensors=list_tensors(folder, "target", lambda stored: any(_is_text(stored, name) for name in READ)),
     )
 
 
@@ -81,3 +80,11 @@ def read_finite(stored: StoredTensor) -> torch.Tensor:
 def _layers(text: dict[str, Any]) -> int | None:
     found = text.get("num_hidden_layers")
     return found if isinstance(found, int) and not isinstance(found, bool) and found > 0 else None
+
+
+def _is_text(stored: str, name: str) -> bool:
+    """Whether a stored name is the text model's `name`, with a prefix such as `model.` or `language_model.model.`."""
+    prefix = stored.removesuffix(name)
+    if prefix == stored or (prefix and not prefix.endswith(".")):
+        return False
+    return not any(part.startswith(OTHER_PARTS) for part in prefix.split("."))

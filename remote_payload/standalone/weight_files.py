@@ -5,6 +5,7 @@ Nothing but safetensors is opened: a `.bin` is a pickle. Files are memory-mapped
 
 import hashlib
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,22 +37,34 @@ class StoredTensor:
             raise _unreadable(self.path, error) from None
 
 
-def list_tensors(folder: Path, role: str) -> dict[str, StoredTensor]:
-    """Every tensor of the folder by its stored name. Raises JobFailure(checkpoint) naming every unreadable file."""
-    listed = [_try_file(path) for path in weight_paths(folder, role)]
+Wanted = Callable[[str], bool]
+
+
+def every_tensor(_: str) -> bool:
+    """Choose all."""
+    return True
+
+
+def list_tensors(folder: Path, role: str, wanted: Wanted = every_tensor) -> dict[str, StoredTensor]:
+    """The wanted tensors of the folder by stored name. Raises JobFailure(checkpoint) naming every unreadable file.
+
+    With an index only the shards that hold wanted tensors are opened; the others need not even be there.
+    """
+    listed = [_try_file(path) for path in weight_paths(folder, role, wanted)]
     bad = [item for item in listed if isinstance(item, JobFailure)]
     if bad:
         failures = [item.failure for item in bad]
         raise checkpoint_failure(
             failures[0].message, hint=failures[0].hint, details=tuple(failure.message for failure in failures)
         )
-    return {tensor.name: tensor for item in listed if not isinstance(item, JobFailure) for tensor in item}
+    tensors = (tensor for item in listed if not isinstance(item, JobFailure) for tensor in item)
+    return {tensor.name: tensor for tensor in tensors if wanted(tensor.name)}
 
 
-def weight_paths(folder: Path, role: str) -> list[Path]:
-    """The safetensors files of a model folder, in name order. Raises JobFailure(checkpoint) where there is none."""
+def weight_paths(folder: Path, role: str, wanted: Wanted = every_tensor) -> list[Path]:
+    """The safetensors files with wanted tensors, in name order. Raises JobFailure(checkpoint) where there is none."""
     if (folder / INDEX).is_file():
-        return _indexed_paths(folder, role)
+        return _indexed_paths(folder, role, wanted)
     paths = sorted(folder.glob("*.safetensors"))
     if paths:
         return paths
@@ -78,10 +91,11 @@ def files_sha256(paths: list[Path]) -> str:
     return digest.hexdigest()
 
 
-def _indexed_paths(folder: Path, role: str) -> list[Path]:
+def _indexed_paths(folder: Path, role: str, wanted: Wanted) -> list[Path]:
     index = folder / INDEX
     try:
-        names = sorted(set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()))
+        weight_map = json.loads(index.read_text(encoding="utf-8"))["weight_map"]
+        names = sorted({file for name, file in weight_map.items() if wanted(name)})
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise checkpoint_failure(f"the {role}'s index must hold a `weight_map`: {index}: {error!r}") from None
     outside = [name for name in names if not isinstance(name, str) or Path(name).name != name]

@@ -89,6 +89,12 @@ class Found:
         readings = [tally.reading for tally in self.ranked[:2]] + ([declared] if declared else [])
         return tuple(dict.fromkeys(readings))
 
+    def told_with(self, finals: Sequence[Tally]) -> list[Tally]:
+        """Every reading once, as far as it got; the furthest and best first."""
+        by_name = {tally.reading.name: tally for tally in [*self.dropped, *self.ranked, *finals]}
+        stages = {"full": 0, "search": 1, "screen": 2}
+        return sorted(by_name.values(), key=lambda tally: (stages[tally.stage], -tally.score))
+
 
 def wirings(captured: int, slots: int) -> list[Reading]:
     """Every ordered choice of `slots` of `captured` states at token offset +1."""

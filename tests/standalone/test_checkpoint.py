@@ -219,3 +219,32 @@ def test_whole_vocabulary_needs_no_map(tmp_path, made):
     draft = write_drafter(tmp_path / "whole", tiny)
     rewrite(draft, lambda tensors: (tensors.pop("d2t"), tensors.pop("t2d")))
     assert load_checkpoint(draft, made["target"]).target_ids.tolist() == list(range(40))
+
+
+def test_only_the_needed_shards_of_a_target_need_be_there(made):
+    tensors = target_tensors(Tiny())
+    del tensors["model.layers.0.embed_tokens.weight"]
+    (made["target"] / "model.safetensors").unlink()
+    save_file(tensors, made["target"] / "model-00001-of-00002.safetensors")
+    weight_map = dict.fromkeys(tensors, "model-00001-of-00002.safetensors")
+    weight_map["model.layers.0.embed_tokens.weight"] = "model-00002-of-00002.safetensors"
+    index = made["target"] / "model.safetensors.index.json"
+    index.write_text(json.dumps({"weight_map": weight_map}), encoding="utf-8")
+    assert torch.equal(load_checkpoint(made["draft"], made["target"]).teacher_head, tensors["lm_head.weight"])
+    weight_map["lm_head.weight"] = "model-00002-of-00002.safetensors"
+    index.write_text(json.dumps({"weight_map": weight_map}), encoding="utf-8")
+    assert failure_of(made).details == ("model-00002-of-00002.safetensors",)
+
+
+def test_norm_of_another_part_of_the_model_is_not_taken(made):
+    nested = {f"language_model.{name}": tensor for name, tensor in target_tensors(Tiny()).items()}
+    others = {f"{part}.norm.weight": torch.zeros(16) for part in ("vision_tower", "model.visual", "mtp")}
+    write_model(made["target"], {"architectures": ["X"]}, nested | others)
+    norm = load_checkpoint(made["draft"], made["target"]).target_norm
+    assert torch.equal(norm, target_tensors(Tiny())["model.norm.weight"])
+
+
+def test_target_folder_is_named(made, tmp_path):
+    assert "the target's folder does not exist" in failure_of(made, target=tmp_path / "nowhere").message
+    (made["target"] / "model.safetensors").unlink()
+    assert "the target's folder has no *.safetensors" in failure_of(made).message

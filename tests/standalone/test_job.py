@@ -2,6 +2,8 @@
 
 import itertools
 import json
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -157,3 +159,30 @@ def test_strange_device():
     for wish in ("tpu", "mps", "meta"):
         with pytest.raises(JobFailure, match="must be auto, cpu, cuda"):
             pick_device(wish)
+
+
+MEASURE_MEMORY = """
+import json, sys
+from pathlib import Path
+from remote_payload.schema import StandaloneJob
+from remote_payload.standalone.job import run
+settings, out = json.loads(sys.argv[1]), Path(sys.argv[2])
+run(StandaloneJob(threads=1, steps=1, token_offsets=(1,), **settings), out, lambda event: None)
+print(json.loads((out / "standalone.json").read_text())["peak_memory_bytes"])
+"""
+
+
+def test_memory_does_not_grow_with_the_rows(tmp_path):
+    """Rows of 2 MB, three and thirty of them: 54 MB more if they were kept."""
+    tiny = Tiny(hidden=64, target_hidden=64, slots=1, captured=8, layers=20)
+    folders = {"draft": write_drafter(tmp_path / "draft", tiny), "target": write_target(tmp_path / "target", tiny)}
+    peaks = []
+    for count in (3, 30):
+        rows = write_rows(tmp_path / f"rows{count}", tiny, lengths=(1000,) * count)
+        settings = {name: str(path) for name, path in (folders | {"rows": rows}).items()}
+        out = tmp_path / f"out{count}"
+        out.mkdir()
+        command = [sys.executable, "-c", MEASURE_MEMORY, json.dumps(settings), str(out)]
+        done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=DATA.parents[2])
+        peaks.append(int(done.stdout))
+    assert peaks[1] - peaks[0] < 15_000_000
