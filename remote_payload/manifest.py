@@ -9,7 +9,10 @@ from remote_payload.schema import Manifest, ManifestFile, to_json
 
 
 def write_manifest(run: RunDir) -> Manifest:
-    """Describe every regular file below `result/` (links, and names that are not UTF-8, are left out) and write that down. Raises OSError."""
+    """Describe every regular file below `result/` and write that down. Raises OSError.
+
+    Links, and names that are not UTF-8, are left out.
+    """
     manifest = Manifest(run_id=run.path.name, files=tuple(_files(run)))
     write_atomically(run.manifest, to_json(manifest).encode("ascii"), durable=False)  # as the files it names
     return manifest

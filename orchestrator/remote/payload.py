@@ -33,7 +33,10 @@ if os.path.isdir(compiled):
 
 from {PACKAGE}.__main__ import main
 
-sys.exit(main(sys.argv[1:], archive))
+code = main(sys.argv[1:], archive)
+sys.stdout.flush()
+sys.stderr.flush()
+os._exit(code)  # taking an interpreter apart takes time (with torch: crashes, too), and nothing here needs it
 """
 _TIMESTAMP = (1980, 1, 1, 0, 0, 0)
 """The oldest a zip can say."""
