@@ -1,8 +1,13 @@
-"""Starting the worker: session and process group of its own, logs as files, the run's environment and secrets."""
+"""Starting the worker: session and process group of its own, logs as files, the run's environment and secrets.
+
+By fork and exec, not by `os.posix_spawn`: its `setsid` raises NotImplementedError in a Python that was built against a
+glibc older than 2.26, as Pythons made to run everywhere may be.
+"""
 
 import os
 import signal
 from pathlib import Path
+from typing import NoReturn
 
 from remote_payload import processes
 from remote_payload.rundir import RunDir
@@ -12,23 +17,38 @@ from remote_payload.schema import RunSpec
 def spawn_worker(run: RunDir, spec: RunSpec, secrets: dict[str, str], archive: Path) -> int:
     """Start `spec.python` on the payload's `work` verb; returns its pid. Raises OSError when it cannot be run.
 
-    Moves this process into the run directory, which the worker inherits. Secrets exist only in the two processes.
+    Secrets exist only in the memory of this process and in the environment of the worker.
     """
     python = os.path.expanduser(spec.python)
+    command = [python, "-u", str(archive), "work", str(run.path)]
     environment = {**os.environ, **spec.environment, **secrets}
     environment |= {"EAGLE3_RUN_ID": spec.run_id, processes.MARK: str(run.path)}
+    read_end, write_end = os.pipe()  # a successful exec closes it; an error comes through it
+    pid = os.fork()
+    if pid == 0:
+        try:
+            _become(command, environment, run)
+        except OSError as error:
+            os.write(write_end, str(error.errno or 0).encode("ascii"))
+        finally:
+            os._exit(127)  # never back into the supervisor's code
+    os.close(write_end)
+    with os.fdopen(read_end, "rb") as pipe:
+        problem = pipe.read()
+    if problem:
+        os.waitpid(pid, 0)
+        raise OSError(int(problem), os.strerror(int(problem)), python)
+    return pid
+
+
+def _become(command: list[str], environment: dict[str, str], run: RunDir) -> NoReturn:
+    os.setsid()
     os.chdir(run.path)
     logs = os.O_WRONLY | os.O_CREAT | os.O_APPEND
-    return os.posix_spawnp(
-        python,
-        [python, "-u", str(archive), "work", str(run.path)],
-        environment,
-        file_actions=[
-            (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
-            (os.POSIX_SPAWN_OPEN, 1, str(run.stdout), logs, 0o600),
-            (os.POSIX_SPAWN_OPEN, 2, str(run.stderr), logs, 0o600),
-        ],
-        setsid=True,
-        setsigmask=[],
-        setsigdef=[signal.SIGHUP, signal.SIGPIPE, signal.SIGINT, signal.SIGXFSZ],
-    )
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(os.open(run.stdout, logs, 0o600), 1)
+    os.dup2(os.open(run.stderr, logs, 0o600), 2)
+    for number in (signal.SIGHUP, signal.SIGPIPE, signal.SIGINT, signal.SIGXFSZ):
+        signal.signal(number, signal.SIG_DFL)  # what the supervisor ignores, the worker need not
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    os.execvpe(command[0], command, environment)  # noqa: S606 - no shell is what we want

@@ -4,7 +4,7 @@ import subprocess
 
 from remote_payload.detach import Report, start_detached
 from remote_payload.supervisor import Supervisor
-from tests.payload.rig import Rig, is_alive, of_kind, wait_for
+from tests.payload.rig import Rig, is_alive, of_kind, stream, wait_for
 
 
 def test_a_supervisor_that_breaks_ends_the_tree_and_says_so(rig: Rig) -> None:
@@ -37,3 +37,14 @@ def test_results_that_cannot_be_named_or_are_links_stay_out_of_the_manifest(rig:
     assert of_kind(frames, "state")[-1].state.phase == "succeeded"
     assert [file.name for file in of_kind(frames, "manifest")[0].manifest.files] == ["dïr/a b"]
     assert [frame.name for frame in of_kind(frames, "file")] == ["dïr/a b"]
+
+
+def test_a_worker_starts_with_ordinary_signals_a_session_and_no_foreign_descriptors(rig: Rig) -> None:
+    body = "status = Path('/proc/self/status').read_text()\n"
+    body += "mask = {line.split()[0]: line.split()[1] for line in status.splitlines() if line.startswith('Sig')}\n"
+    body += "fds = sorted(int(name) for name in os.listdir('/proc/self/fd'))\n"
+    body += "print(int(mask['SigBlk:'], 16), os.getsid(0) == os.getpid(), fds[:4], os.getcwd() == str(RUN))\n"
+    body += "print(int(mask['SigIgn:'], 16) & ~(1 << 12 | 1 << 24), os.environ['EAGLE3_RUN_ID'])"
+    frames = rig.launch(rig.spec("r1", python=rig.worker("w", body)), follow=True)
+    # ignored: only what Python itself ignores (SIGPIPE, SIGXFSZ); descriptor 3 is the listing's own
+    assert stream(frames, "stdout").decode().splitlines() == ["0 True [0, 1, 2, 3] True", "0 r1"]
