@@ -11,7 +11,7 @@ from orchestrator.store.results import has_figures, read_hits, read_standalone
 def review(store: Store, record: RunRecord) -> RunReport:
     """Judge the run's result where it has one. Raises StoreError or InvalidRunError where the result is broken."""
     run = store.run_dir(record.run_id)
-    if not has_figures(run, record.job_kind):
+    if record.phase != "succeeded" or not has_figures(run, record.job_kind):
         return RunReport(record=record)
     return RunReport(record=record, standalone=report_standalone(read_standalone(run), *read_hits(run)))
 

@@ -91,7 +91,7 @@ def test_the_payload_takes_nothing_from_the_laptop_nor_from_elsewhere() -> None:
 ARROWS = {
     "cli": {"pipeline", "compare", "diagnosis", "report", "store", "records", "config", "jobfile", "updates", "errors",
             "outcome", "review", "demo", "cli"},
-    "review": {"report", "store", "records"},
+    "review": {"compare", "report", "store", "records", "errors"},
     "pipeline": {"order", "following", "remote", "store", "records", "config", "errors"},
     "order": {"jobfile", "remote", "records", "config", "errors"},
     "following": {"remote", "store", "records", "updates", "errors"},
