@@ -129,14 +129,15 @@ def _reading(declared: DeclaredWiring) -> Reading | None:
 def _search(job: StandaloneJob, measurer: Measurer, source: RowSource, readings: list[Reading]) -> Found:
     few = job.search_rows
     rows = source.first(few, f"first step of {len(readings)} wirings")
-    survivors, dropped = screen(measurer, rows, readings, job.keep_readings)
+    survivors, screened_out = screen(measurer, rows, readings, job.keep_readings)
     rows = source.first(few, f"all steps of {len(survivors)} wirings")
-    ranked = search(measurer, rows, [tally.reading for tally in survivors], job.steps)
+    ranked, searched_out = search(measurer, rows, [tally.reading for tally in survivors], job.steps)
     best = ranked[0].reading.slots
     others = [Reading(slots=best, token_offset=offset) for offset in job.token_offsets if offset != 1]
     if others:
-        ranked += search(measurer, source.first(few, "other token offsets"), others, job.steps)
-    return Found(ranked=tuple(sorted(ranked, key=lambda tally: -tally.score)), dropped=tuple(dropped))
+        shifted, _ = search(measurer, source.first(few, "other token offsets"), others, job.steps)
+        ranked = sorted([*ranked, *shifted], key=lambda tally: -tally.score)
+    return Found(ranked=tuple(ranked), dropped=(*searched_out, *screened_out))
 
 
 def _measure(

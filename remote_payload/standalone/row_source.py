@@ -11,8 +11,11 @@ from remote_payload.standalone.checkpoint import Checkpoint
 from remote_payload.standalone.final_state import final_state_kind
 from remote_payload.standalone.fit import no_usable_row
 from remote_payload.standalone.journal import Journal
-from remote_payload.standalone.rows import Row, RowReader
+from remote_payload.standalone.rows import Row, RowReader, beginning
 from remote_payload.standalone.wiring import Measurer
+
+SEARCH_RESPONSES = 256
+"""Response tokens of a row that the search looks at: long rows would cost much and tell little more."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,13 +58,16 @@ class RowSource:
     def judged(self) -> Iterator[JudgedRow]:
         """Every usable row, prepared for readings."""
         for row in self._usable():
-            yield judge_row(self._measurer.drafter, self._measurer.teacher, row, self.reader.steps)
+            yield self._judge(row)
 
     def first(self, count: int, doing: str) -> Iterator[JudgedRow]:
-        """The first usable rows, with progress told as `doing`."""
-        for index, judged in enumerate(islice(self.judged(), count)):
+        """The beginnings of the first usable rows, with progress told as `doing`: enough to choose by."""
+        for index, row in enumerate(islice(self._usable(), count)):
             self._journal.progress("wirings", index, count, doing)
-            yield judged
+            yield self._judge(beginning(row, SEARCH_RESPONSES, self.reader.steps))
+
+    def _judge(self, row: Row) -> JudgedRow:
+        return judge_row(self._measurer.drafter, self._measurer.teacher, row, self.reader.steps)
 
     def _usable(self) -> Iterator[Row]:
         for row in self.reader.rows():

@@ -10,7 +10,7 @@ import io
 import pickle
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -34,6 +34,22 @@ class Row:
     final: torch.Tensor  # (T, Ht)
     prompt_tokens: int
     source: str | None
+
+
+def beginning(row: Row, responses: int, steps: int) -> Row:
+    """The row cut behind its first `responses` response tokens and one chain more.
+
+    Attention is causal, so what is left behaves as it does in the whole row.
+    """
+    at = row.loss_mask.nonzero()[:, 0]
+    stop = int(at[responses - 1]) + steps + 1 if len(at) >= responses else len(row.tokens)
+    return replace(
+        row,
+        tokens=row.tokens[:stop],
+        loss_mask=row.loss_mask[:stop],
+        states=row.states[:stop],
+        final=row.final[:stop],
+    )
 
 
 class RowError(Exception):

@@ -1,7 +1,8 @@
 """Which reading of the checkpoint fits: every ordered choice of slots, pruned on few rows, then the finalists on all.
 
-Screen: all wirings, first step only, worse half dropped after each row. Search: the survivors with all steps, then the
-best of them at the other token offsets. Both on the first few rows. Full: best, runner-up and declared on every row.
+Screen: all wirings, first step only. Search: the survivors with all steps, then the best of them at the other token
+offsets. Both on the first few rows, and after each the worse half is dropped. Full: best, runner-up and declared on
+every row.
 """
 
 import time
@@ -17,7 +18,11 @@ from remote_payload.standalone.acceptance import JudgedRow, Teacher, measure
 from remote_payload.standalone.model import Drafter, Reading
 
 ENOUGH_POSITIONS = 48
-"""Judged positions before the screen drops anything: fewer say too little (standard error 7 %)."""
+"""Judged positions before the worse half is dropped: fewer say too little (standard error 7 %)."""
+PLENTY_POSITIONS = 192
+"""Judged positions after which the screen drops all but the survivors at once (standard error 3.5 %)."""
+FEWEST = 3
+"""The search itself drops none of the best three."""
 
 
 @dataclass(kw_only=True)
@@ -104,23 +109,32 @@ def wirings(captured: int, slots: int) -> list[Reading]:
 def screen(
     measurer: Measurer, rows: Iterable[JudgedRow], readings: Sequence[Reading], keep: int
 ) -> tuple[list[Tally], list[Tally]]:
-    """First step of all readings; the worse half goes after each row. Gives up to `keep` survivors, and the dropped."""
+    """First step of all readings, until `keep` are left. Gives the survivors, best first, and the dropped."""
     live = [Tally(reading=reading, stage="screen") for reading in readings]
     dropped: list[Tally] = []
     for judged in rows:
         measurer.add(live, judged, 1)
-        live.sort(key=lambda tally: -tally.score)
-        if live[0].positions >= ENOUGH_POSITIONS:
-            cut = max(keep, len(live) // 2)
-            dropped, live = live[cut:] + dropped, live[:cut]
-            if len(live) <= keep:
-                break
+        _drop(live, dropped, keep if live[0].positions >= PLENTY_POSITIONS else max(keep, len(live) // 2))
+        if len(live) <= keep and live[0].positions >= ENOUGH_POSITIONS:
+            break
     return live[:keep], live[keep:] + dropped
 
 
-def search(measurer: Measurer, rows: Iterable[JudgedRow], readings: Sequence[Reading], steps: int) -> list[Tally]:
-    """All steps of a few readings; best first."""
-    tallies = [Tally(reading=reading, stage="search") for reading in readings]
+def search(
+    measurer: Measurer, rows: Iterable[JudgedRow], readings: Sequence[Reading], steps: int
+) -> tuple[list[Tally], list[Tally]]:
+    """All steps of a few readings. Gives those measured on every row, best first, and the dropped."""
+    live = [Tally(reading=reading, stage="search") for reading in readings]
+    dropped: list[Tally] = []
     for judged in rows:
-        measurer.add(tallies, judged, steps)
-    return sorted(tallies, key=lambda tally: -tally.score)
+        measurer.add(live, judged, steps)
+        _drop(live, dropped, max(FEWEST, len(live) // 2))
+    return live, dropped
+
+
+def _drop(live: list[Tally], dropped: list[Tally], keep: int) -> None:
+    """Sort by score and move all but the first `keep` to `dropped`, unless too little was seen to judge."""
+    live.sort(key=lambda tally: -tally.score)
+    if live[0].positions >= ENOUGH_POSITIONS:
+        dropped[:0] = live[keep:]
+        del live[keep:]

@@ -9,7 +9,7 @@ import torch
 from remote_payload.failure import JobFailure
 from remote_payload.standalone.final_state import final_state_kind
 from remote_payload.standalone.row_files import find_rows
-from remote_payload.standalone.rows import Row, RowReader
+from remote_payload.standalone.rows import Row, RowReader, beginning
 from tests.standalone.running import run_job
 from tests.support.tiny import Tiny, row_tensors, target_tensors, write_row, write_rows
 
@@ -204,3 +204,13 @@ def test_final_state_before_the_norm_is_noticed_and_normed(tmp_path, made):
     out = run_job(tmp_path / "out", **made)
     assert (plain.result.rows.final_state, out.result.rows.final_state) == ("post_norm", "pre_norm")
     assert out.hits == plain.hits
+
+
+def test_beginning_of_a_row(tmp_path):
+    write_row(tmp_path, 0, good())
+    (row,) = read(tmp_path)
+    cut = beginning(row, 5, 3)
+    assert len(cut.tokens) == len(cut.loss_mask) == len(cut.states) == len(cut.final) == 6 + 5 + 3
+    assert torch.equal(cut.states, row.states[:14])
+    assert len(beginning(row, 500, 3).tokens) == 20
+    assert len(beginning(row, 13, 3).tokens) == 20

@@ -3,6 +3,7 @@
 from tests.standalone.running import DATA, run_job
 from tests.standalone.test_job import BUNDLE, RIGHT
 from tests.standalone.test_served_truth import miswired
+from tests.support.tiny import Tiny, write_rows
 
 
 def stages(out):
@@ -15,10 +16,11 @@ def stages(out):
 def test_the_screen_halves_until_few_are_left(tmp_path):
     out = run_job(tmp_path / "out", **BUNDLE, draft=DATA / "drafter_embed", keep_readings=5, search_rows=3)
     told = stages(out)
-    # 24 after the first row, 12 after the second, 6 after the third; five survive, two of them are measured in full.
+    # Screen: 24 on the first row, 12 on the second, 6 on the third, and five survive.
     assert sorted(reading.rows for reading in told["screen"]) == [1] * 12 + [2] * 6 + [3]
-    assert len(told["search"]) == 5 - 2 + 2
-    assert all((reading.rows, reading.positions) == (3, 216) for reading in told["search"])
+    # Search: five on the first row, then three, of which two are measured in full; and the two other offsets.
+    assert sorted(r.rows for r in told["search"] if r.token_offset == 1) == [1, 1, 3]
+    assert [(r.rows, r.positions) for r in told["search"] if r.token_offset != 1] == [(3, 216)] * 2
     assert all(reading.rows == 5 for reading in told["full"])
     assert RIGHT in [reading.name for reading in told["full"]]
 
@@ -38,3 +40,12 @@ def test_fewer_rows_than_the_search_wants(tmp_path):
     out = run_job(tmp_path / "out", **BUNDLE, draft=DATA / "drafter_embed", max_rows=1, search_rows=9)
     assert (out.result.rows.found, out.result.rows.used) == (1, 1)
     assert all(reading.rows == 1 for reading in out.result.readings)
+
+
+def test_long_rows_are_screened_by_their_beginning_and_at_once(tmp_path, made):
+    rows = write_rows(tmp_path / "long", Tiny(), lengths=(600, 600))
+    out = run_job(tmp_path / "out", **(made | {"rows": rows}), steps=2, keep_readings=4)
+    told = stages(out)
+    assert {(reading.rows, reading.positions) for reading in told["screen"]} == {(1, 256 + 2)}
+    assert len(told["screen"]) == 24 - 4
+    assert {(reading.rows, reading.positions) for reading in told["full"]} == {(2, 2 * 400)}
