@@ -27,10 +27,10 @@ def cancel(request: CancelRequest, send: Send) -> None:
     """Answer with a CancelFrame once the run is over and nothing of it is left, or with who is. Raises Refusal."""
     run = run_at(absolute_root(request.root), request.run_id)
     state = current_state(run)
+    was_terminal = state is not None and state.is_terminal
     if state is None:
         state = _settle_unstarted(run, request.run_id)
-    was_terminal = state.is_terminal
-    if not was_terminal:
+    if not state.is_terminal:
         state = _through_supervisor(run, state, request.grace_s, send)
     survivors = state.survivors
     if state.phase == "lost":

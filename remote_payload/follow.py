@@ -73,7 +73,7 @@ class _Stream:
         self._path = path
         self._offset = offset
 
-    def send_next(self, send: Send) -> bool:
+    def _send_next(self, send: Send) -> bool:
         """Send one chunk if there is one."""
         try:
             with self._path.open("rb") as file:
@@ -87,14 +87,16 @@ class _Stream:
             self._offset += len(data)
         return bool(data)
 
-    def send_rest(self, send: Send) -> None:
-        """Send what is there now, and no more: a process that nobody could kill may write on for ever."""
+    def send_rest(self, send: Send) -> bool:
+        """Send what is there now, and no more: its writer may be faster than the link. True if anything was sent."""
         try:
             end = self._path.stat().st_size
         except FileNotFoundError:
-            return
-        while self._offset < end and self.send_next(send):
+            return False
+        start = self._offset
+        while self._offset < end and self._send_next(send):
             pass
+        return self._offset > start
 
 
 def _streams(run: RunDir, cursor: Cursor) -> tuple[_Stream, ...]:
@@ -131,7 +133,7 @@ class _Follower:
                 if fresh is not None and is_news:
                     state = fresh
                     self._send(StateFrame(state=state))
-                sent = [stream.send_next(self._send) for stream in self._streams]  # all: none may starve another
+                sent = [stream.send_rest(self._send) for stream in self._streams]
                 if is_news or any(sent):
                     pause_s, quiet_since_s = FIRST_PAUSE_S, now_s
                     continue

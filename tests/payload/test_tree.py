@@ -117,7 +117,8 @@ def test_cancelling_what_is_over_changes_nothing(rig: Rig) -> None:
 
 def test_cancelling_a_claim_that_never_started_settles_it(rig: Rig) -> None:
     rig.run("r1").path.mkdir(parents=True)
-    assert rig.cancel("r1").state.phase == "cancelled"
+    answer = rig.cancel("r1")
+    assert (answer.state.phase, answer.was_terminal) == ("cancelled", False)
     frames = rig.launch(rig.spec("r1"), follow=False)
     assert (frames[0].kind, frames[0].adopted, frames[0].state.phase) == ("launched", True, "cancelled")  # type: ignore[union-attr]
 
