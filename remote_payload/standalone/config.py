@@ -12,14 +12,24 @@ GRAPH_CHANGERS = ("fc_norm", "use_aux_norm", "norm_before_fc", "norm_before_resi
 RopeKind = Literal["default", "linear", "llama3", "yarn"]
 ROPE_KINDS: dict[str, RopeKind] = {"default": "default", "linear": "linear", "llama3": "llama3", "yarn": "yarn"}
 
+ROPE_NUMBERS = (
+    "attention_factor",
+    "beta_fast",
+    "beta_slow",
+    "factor",
+    "high_freq_factor",
+    "low_freq_factor",
+    "original_max_position_embeddings",
+)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Rope:
-    """Rotary embedding of a drafter; `scaling` keeps the keys of `rope_scaling` or `rope_parameters`."""
+    """Rotary embedding of a drafter; `scaling` keeps the numbers of `rope_scaling` or `rope_parameters`."""
 
     kind: RopeKind
     theta: float
-    scaling: dict[str, Any]
+    scaling: dict[str, float]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,6 +83,12 @@ def read_json(folder: Path, role: str) -> tuple[str, dict[str, Any]]:
     return text, value
 
 
+def architecture_of(value: dict[str, Any]) -> str | None:
+    """The first of `architectures`; None where there is none."""
+    found = value.get("architectures")
+    return found[0] if isinstance(found, list) and found and isinstance(found[0], str) else None
+
+
 def read_drafter_config(folder: Path) -> DrafterConfig:
     """Read and check a drafter's config.json. Raises JobFailure(checkpoint).
 
@@ -82,21 +98,25 @@ def read_drafter_config(folder: Path) -> DrafterConfig:
     _refuse_other_dialects(value, folder)
     hidden = _positive(value, "hidden_size")
     heads = _positive(value, "num_attention_heads")
+    kv_heads = _positive(value, "num_key_value_heads", heads)
+    if heads % kv_heads:
+        raise checkpoint_failure(
+            f"`num_attention_heads` must be a multiple of `num_key_value_heads` = {kv_heads}, found: {heads}"
+        )
     vocab = _positive(value, "vocab_size")
-    architectures = value.get("architectures") or [None]
     nested = _eagle_config(value)
     return DrafterConfig(
         text=text,
-        architecture=architectures[0],
+        architecture=architecture_of(value),
         hidden_size=hidden,
         target_hidden_size=_positive(value, "target_hidden_size", hidden),
         intermediate_size=_positive(value, "intermediate_size"),
         heads=heads,
-        kv_heads=_positive(value, "num_key_value_heads", heads),
+        kv_heads=kv_heads,
         head_dim=_positive(value, "head_dim", hidden // heads),
         vocab_size=vocab,
         draft_vocab_size=_positive(value, "draft_vocab_size", vocab),
-        rms_norm_eps=float(value.get("rms_norm_eps", 1e-6)),
+        rms_norm_eps=_number(value, "rms_norm_eps", 1e-6),
         max_positions=_positive(value, "max_position_embeddings", 2048),
         rope=_rope(value),
         attention_bias=bool(value.get("attention_bias", False)),
@@ -143,6 +163,15 @@ def _positive(value: dict[str, Any], key: str, default: int | None = None) -> in
     return found
 
 
+def _number(value: dict[str, Any], key: str, default: float) -> float:
+    found = value.get(key)
+    if found is None:
+        return default
+    if not isinstance(found, int | float) or isinstance(found, bool) or not found > 0:
+        raise checkpoint_failure(f"the drafter's config.json needs a positive number `{key}`, found: {found!r}")
+    return float(found)
+
+
 def _ids(found: object) -> tuple[int, ...] | None:
     if found is None:
         return None
@@ -156,12 +185,18 @@ def _ids(found: object) -> tuple[int, ...] | None:
 
 def _rope(value: dict[str, Any]) -> Rope:
     """Transformers 5 writes `rope_parameters` (with rope_theta), transformers 4 `rope_theta` and `rope_scaling`."""
-    scaling = dict(value.get("rope_parameters") or {}) | dict(value.get("rope_scaling") or {})
+    scaling: dict[str, Any] = {}
+    for key in ("rope_parameters", "rope_scaling"):
+        found = value.get(key) or {}
+        if not isinstance(found, dict):
+            raise checkpoint_failure(f"the drafter's config.json needs an object `{key}`, found: {found!r}")
+        scaling |= found
     kind = scaling.get("rope_type") or scaling.get("type") or "default"
     if kind not in ROPE_KINDS:
         raise checkpoint_failure(
             f"the drafter's rotary embedding must be one of {', '.join(ROPE_KINDS)}, found: {kind!r}",
             hint="the test would place positions wrongly, so it is refused",
         )
-    theta = value.get("rope_theta") or scaling.get("rope_theta") or 10000.0
-    return Rope(kind=ROPE_KINDS[kind], theta=float(theta), scaling=scaling)
+    numbers = {key: _number(scaling, key, 1.0) for key in ROPE_NUMBERS if scaling.get(key) is not None}
+    theta = _number(value, "rope_theta", _number(scaling, "rope_theta", 10000.0))
+    return Rope(kind=ROPE_KINDS[kind], theta=theta, scaling=numbers)

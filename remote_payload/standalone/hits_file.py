@@ -3,6 +3,7 @@
 import gzip
 import os
 import shutil
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
@@ -31,7 +32,8 @@ class HitsFile:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         for file, piece in zip(self._files, self._pieces, strict=True):
-            file.close()
+            with suppress(OSError):  # closing flushes, and the disk may be what failed
+                file.close()
             piece.unlink(missing_ok=True)
 
     def add_row(self, facts: RowFacts) -> None:

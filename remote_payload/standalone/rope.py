@@ -17,14 +17,14 @@ def rope_tables(rope: Rope, head_dim: int, positions: int, max_positions: int) -
     """
     exponent = torch.arange(0, head_dim, 2, dtype=torch.float64) / head_dim
     frequency = rope.theta**-exponent  # (head_dim / 2,)
-    factor = float(rope.scaling.get("factor", 1.0))
+    factor = rope.scaling.get("factor", 1.0)
     amplitude = 1.0
     if rope.kind == "linear":
         frequency = frequency / factor
     elif rope.kind == "llama3":
         frequency = _llama3(frequency, rope, factor)
     elif rope.kind == "yarn":
-        original = float(rope.scaling.get("original_max_position_embeddings", max_positions))
+        original = rope.scaling.get("original_max_position_embeddings", max_positions)
         frequency = _yarn(frequency, rope, factor, original)
         amplitude = _yarn_amplitude(rope, factor)
     angle = torch.outer(torch.arange(positions, dtype=torch.float64), frequency)
@@ -39,9 +39,9 @@ def rotate(vectors: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch
 
 
 def _llama3(frequency: torch.Tensor, rope: Rope, factor: float) -> torch.Tensor:
-    low = float(rope.scaling.get("low_freq_factor", 1.0))
-    high = float(rope.scaling.get("high_freq_factor", 4.0))
-    original = float(rope.scaling.get("original_max_position_embeddings", 8192))
+    low = rope.scaling.get("low_freq_factor", 1.0)
+    high = rope.scaling.get("high_freq_factor", 4.0)
+    original = rope.scaling.get("original_max_position_embeddings", 8192)
     turns = original * frequency / (2 * math.pi)
     keep = ((turns - low) / (high - low)).clamp(0.0, 1.0)
     return frequency * (keep + (1 - keep) / factor)
@@ -53,8 +53,8 @@ def _yarn(frequency: torch.Tensor, rope: Rope, factor: float, original: float) -
     def dimension_of(turns: float) -> float:
         return half * math.log(original / (turns * 2 * math.pi)) / math.log(rope.theta)
 
-    low = max(math.floor(dimension_of(float(rope.scaling.get("beta_fast", 32.0)))), 0)
-    high = min(math.ceil(dimension_of(float(rope.scaling.get("beta_slow", 1.0)))), 2 * half - 1)
+    low = max(math.floor(dimension_of(rope.scaling.get("beta_fast", 32.0))), 0)
+    high = min(math.ceil(dimension_of(rope.scaling.get("beta_slow", 1.0))), 2 * half - 1)
     ramp = ((torch.arange(half, dtype=torch.float64) - low) / max(high - low, 0.001)).clamp(0.0, 1.0)
     return frequency * (1 - ramp) + frequency / factor * ramp
 
@@ -62,5 +62,5 @@ def _yarn(frequency: torch.Tensor, rope: Rope, factor: float, original: float) -
 def _yarn_amplitude(rope: Rope, factor: float) -> float:
     stated = rope.scaling.get("attention_factor")
     if stated is not None:
-        return float(stated)
+        return stated
     return 0.1 * math.log(factor) + 1.0 if factor > 1 else 1.0

@@ -62,7 +62,7 @@ def find_rows(folder: Path, merged: Path | None, max_rows: int | None) -> RowFol
             f"the folder of captured rows does not exist on this machine: {folder}",
             hint="`rows` must name a folder on the server that runs the job",
         )
-    candidates = [*folder.iterdir(), *(path for sub in folder.glob("rows_*") for path in sub.iterdir() if sub.is_dir())]
+    candidates = _candidates(folder)
     files = sorted((file for path in candidates if (file := _row_file(path, folder))), key=_natural)
     if not files:
         found = sorted(path.name for path in candidates)
@@ -79,6 +79,17 @@ def find_rows(folder: Path, merged: Path | None, max_rows: int | None) -> RowFol
         files=tuple(files[:max_rows]),
         merged=_index_merged(beside) if beside else None,
     )
+
+
+def _candidates(folder: Path) -> list[Path]:
+    try:
+        found = list(folder.iterdir())
+        for sub in found[:]:
+            if sub.name.startswith("rows_") and sub.is_dir():
+                found += sub.iterdir()
+    except OSError as error:
+        raise rows_failure(f"the folder of captured rows cannot be read ({error.strerror}): {error.filename}") from None
+    return found
 
 
 def _row_file(path: Path, folder: Path) -> RowFile | None:

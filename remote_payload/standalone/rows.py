@@ -11,7 +11,7 @@ import pickle
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeGuard
 
 import torch
 
@@ -122,7 +122,7 @@ class RowReader:
     def _states(self, found: object) -> torch.Tensor:
         flat = _matrix(found, "the captured states")
         size = self.target_hidden_size
-        if flat.shape[1] % size:
+        if flat.shape[1] == 0 or flat.shape[1] % size:
             raise RowError(
                 f"its captured states must be n * {size} wide (the drafter's target), found: {flat.shape[1]}"
             )
@@ -180,10 +180,10 @@ def _first(value: dict[str, Any], names: tuple[str, ...]) -> object:
 def _integers(value: dict[str, Any], name: str) -> torch.Tensor:
     """A (T,) int64 vector from a tensor [T] or [1, T], or a JSON list."""
     found = _first(value, (name,))
-    if isinstance(found, list) and all(isinstance(item, int) for item in found):
-        return torch.tensor(found, dtype=torch.int64)
-    if not isinstance(found, torch.Tensor):
-        raise RowError(f"`{name}` must be a list of whole numbers or a tensor, found: {type(found).__name__}")
+    if isinstance(found, list) and all(isinstance(item, int | float) and abs(item) < 2**53 for item in found):
+        found = torch.tensor(found, dtype=torch.float64)
+    if not _is_plain(found) or bool((found != found.to(torch.int64)).any()):
+        raise RowError(f"`{name}` must be whole numbers in a list or tensor, found: {_kind(found)}")
     flat = found[0] if found.dim() == 2 and found.shape[0] == 1 else found
     if flat.dim() != 1:
         raise RowError(f"`{name}` must have shape [T] or [1, T], found: {list(found.shape)}")
@@ -192,10 +192,24 @@ def _integers(value: dict[str, Any], name: str) -> torch.Tensor:
 
 def _matrix(found: object, what: str) -> torch.Tensor:
     """A (T, width) float matrix from [T, width] or [1, T, width]."""
-    if not isinstance(found, torch.Tensor) or not found.is_floating_point():
-        kind = f"{found.dtype}" if isinstance(found, torch.Tensor) else type(found).__name__
-        raise RowError(f"{what} must be a tensor of floats, found: {kind}")
+    if not _is_plain(found) or not found.is_floating_point():
+        raise RowError(f"{what} must be a tensor of floats, found: {_kind(found)}")
     flat = found[0] if found.dim() == 3 and found.shape[0] == 1 else found
     if flat.dim() != 2:
         raise RowError(f"{what} must have shape [1, T, width] or [T, width], found: {list(found.shape)}")
     return flat
+
+
+def _is_plain(found: object) -> TypeGuard[torch.Tensor]:
+    """Whether a value is an ordinary tensor: not sparse, quantised, complex or without data."""
+    return (
+        isinstance(found, torch.Tensor)
+        and found.layout is torch.strided
+        and not found.is_quantized
+        and not found.is_complex()
+        and found.device.type == "cpu"
+    )
+
+
+def _kind(found: object) -> str:
+    return f"{found.dtype}, {found.layout}" if isinstance(found, torch.Tensor) else type(found).__name__

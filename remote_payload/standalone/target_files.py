@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from remote_payload.failure import checkpoint_failure
-from remote_payload.standalone.config import read_json
+from remote_payload.standalone.config import architecture_of, read_json
 from remote_payload.standalone.weight_files import StoredTensor, list_tensors
 
 FLOATS = ("F64", "F32", "F16", "BF16")
@@ -58,13 +58,12 @@ def read_target(folder: Path) -> TargetFiles:
     _, value = read_json(folder, "target")
     nested = value.get("text_config")
     text = nested if isinstance(nested, dict) else value
-    architectures = value.get("architectures") or [None]
     return TargetFiles(
         folder=folder,
-        architecture=architectures[0],
+        architecture=architecture_of(value),
         layers=_layers(text),
         tied=bool(text.get("tie_word_embeddings", value.get("tie_word_embeddings", False))),
-        rms_norm_eps=float(text.get("rms_norm_eps") or 1e-6),
+        rms_norm_eps=eps if isinstance(eps := text.get("rms_norm_eps"), float) else 1e-6,
         tensors=list_tensors(folder, "target", lambda stored: any(_is_text(stored, name) for name in READ)),
     )
 

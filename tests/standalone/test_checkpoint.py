@@ -49,6 +49,24 @@ def test_bad_config(made, text):
     assert "config.json" in failure_of(made).message
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"rms_norm_eps": "small"},
+        {"num_key_value_heads": 3},
+        {"head_dim": 2.5},
+        {"vocab_size": None},
+        {"rope_scaling": [1]},
+        {"rope_scaling": {"type": "linear", "factor": "4"}},
+        {"rope_theta": -1},
+        {"draft_vocab_size": True},
+    ],
+)
+def test_bad_values_in_config(made, change):
+    reconfigure(made["draft"], **change)
+    assert failure_of(made).message.endswith(tuple(repr(v) for v in ("small", None, True, 2.5, [1], "4", -1, 4)))
+
+
 @pytest.mark.parametrize("keep", [0, 7, 100, -10])
 def test_truncated_file_is_named(made, keep):
     path = made["draft"] / "model.safetensors"

@@ -104,6 +104,11 @@ def test_merged_line_of_another_row_is_noticed(tmp_path):
         ({"aux_hidden_state": torch.zeros(2, 20, 64)}, "shape [1, T, width]"),
         ({"aux_hidden_state": torch.zeros(1, 20, 64, dtype=torch.int64)}, "found: torch.int64"),
         ({"hidden_state": torch.zeros(1, 20, 8)}, "16 wide, found: 8"),
+        ({"hidden_state": torch.zeros(1, 20, 16).to_sparse()}, "torch.sparse_coo"),
+        ({"aux_hidden_state": torch.zeros(1, 20, 0)}, "n * 16 wide"),
+        ({"input_ids": torch.full((20,), 1.5)}, "whole numbers"),
+        ({"input_ids": [2**80] * 20}, "whole numbers"),
+        ({"input_ids": torch.zeros(0, dtype=torch.int64)}, "lengths differ: 0 tokens"),
     ],
 )
 def test_reasons(tmp_path, change, says):
