@@ -5,14 +5,14 @@ from orchestrator.errors import InvalidRunError
 from orchestrator.records import Baseline, RunRecord
 from orchestrator.report.content import RunReport, StandaloneReport, report_standalone
 from orchestrator.store import Store
-from orchestrator.store.results import has_figures, read_hits, read_standalone
+from orchestrator.store.results import read_hits, read_standalone
 
 
 def review(store: Store, record: RunRecord) -> RunReport:
     """Judge the run's result where it has one. Raises StoreError or InvalidRunError where the result is broken."""
-    run = store.run_dir(record.run_id)
-    if record.phase != "succeeded" or not has_figures(run, record.job_kind):
+    if not store.has_figures(record):
         return RunReport(record=record)
+    run = store.run_dir(record.run_id)
     return RunReport(record=record, standalone=report_standalone(read_standalone(run), *read_hits(run)))
 
 

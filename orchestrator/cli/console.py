@@ -115,9 +115,7 @@ def show_launched(record: "RunRecord", *, as_json: bool) -> None:
 
 def show_run(record: "RunRecord", store: "Store", *, as_json: bool) -> None:
     """A run with everything that can be said about its result."""
-    from orchestrator.store.results import has_figures
-
-    if not as_json and not has_figures(store.run_dir(record.run_id), record.job_kind):
+    if not as_json and not store.has_figures(record):
         from orchestrator.report.head import head
 
         out("\n".join(head(record)))  # the whole report would cost the import of numpy

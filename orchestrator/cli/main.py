@@ -62,7 +62,7 @@ def main() -> NoReturn:
     from orchestrator.cli import console
 
     # Looking for garbage among what was just imported is a tenth of a short command's time, half of it at exit.
-    gc.set_threshold(50_000)
+    gc.set_threshold(300_000)
     atexit.register(gc.freeze)
     try:
         code = cli.main(standalone_mode=False)

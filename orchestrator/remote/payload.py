@@ -76,4 +76,4 @@ def _add(archive: zipfile.ZipFile, name: str, data: bytes) -> None:
     info.external_attr = 0o100644 << 16
     info.create_system = 3  # Unix, also when built on Windows
     info.compress_type = zipfile.ZIP_DEFLATED
-    archive.writestr(info, data)
+    archive.writestr(info, data, compresslevel=1)  # built for every command, sent once

@@ -7,8 +7,6 @@ from pathlib import Path
 from orchestrator.errors import StoreError
 from remote_payload.rundir import write_atomically
 
-LOCK_TIMEOUT_S = 10.0
-
 
 @contextmanager
 def translated(doing: str, path: Path) -> Iterator[None]:
@@ -37,24 +35,3 @@ def write(path: Path, data: bytes) -> None:
     with translated("write", path):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_atomically(path, data)
-
-
-@contextmanager
-def locked(home: Path) -> Iterator[None]:
-    """Hold the store's lock: for every change that reads before it writes. Raises StoreError after 10 s of waiting."""
-    from filelock import FileLock, Timeout  # noqa: PLC0415 - 10 ms that a listing does not need
-
-    with translated("lock", home):
-        home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        lock = FileLock(home / ".lock")
-        try:
-            lock.acquire(timeout=LOCK_TIMEOUT_S)
-        except Timeout:
-            raise StoreError(
-                f"expected the store's lock within {LOCK_TIMEOUT_S:g} s, held by another process: {home / '.lock'}",
-                hint="is another eagle3-remote still writing? try again",
-            ) from None
-    try:
-        yield
-    finally:
-        lock.release()

@@ -28,11 +28,6 @@ def verify(run: RunDir) -> tuple[str, ...]:
     return (*problems, *(f"`{name}` is not in the manifest" for name in there if name not in named))
 
 
-def has_figures(run: RunDir, job_kind: str) -> bool:
-    """Whether a whole result with figures to judge came home."""
-    return job_kind == "standalone" and run.manifest.is_file()
-
-
 def read_standalone(run: RunDir) -> StandaloneResult:
     """The result of a standalone run. Raises InvalidRunError where the run left none, StoreError where it is broken."""
     path = run.result / "standalone.json"

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orchestrator.errors import ClaimedError, InvalidRunError, NotFoundError, StoreError, UsageError
-from orchestrator.store.files import locked, read_text, translated, write
+from orchestrator.store.files import read_text, translated, write
+from orchestrator.store.lock import locked
 from orchestrator.store.summary import RunSummary, read_summary, record_path
 from remote_payload.rundir import RUN_ID_PATTERN, RunDir
 
@@ -110,6 +111,11 @@ class Store:
             gone = run.path.with_name(f".{run_id}.{os.getpid()}.removed")
             run.path.rename(gone)  # at once out of every listing, even if the rest is interrupted
             shutil.rmtree(gone)
+
+    def has_figures(self, record: RunRecord) -> bool:
+        """Whether a whole result with figures to judge came home."""
+        is_over = record.job_kind == "standalone" and record.phase == "succeeded"
+        return is_over and self.run_dir(record.run_id).manifest.is_file()
 
     def verify(self, run_id: str) -> tuple[str, ...]:
         """Compare the run's result files with their manifest; each problem is a sentence, none means all is well."""
