@@ -1,5 +1,15 @@
 """The pruned search keeps what is good, and says how far each reading was measured."""
 
+from dataclasses import replace
+
+import torch
+
+from remote_payload.standalone.acceptance import Teacher, judge_row
+from remote_payload.standalone.checkpoint import load_checkpoint
+from remote_payload.standalone.model import Drafter
+from remote_payload.standalone.row_files import find_rows
+from remote_payload.standalone.rows import RowReader
+from remote_payload.standalone.wiring import Measurer, Tally, wirings
 from tests.standalone.running import DATA, run_job
 from tests.standalone.test_job import BUNDLE, RIGHT
 from tests.standalone.test_served_truth import miswired
@@ -49,3 +59,40 @@ def test_long_rows_are_screened_by_their_beginning_and_at_once(tmp_path, made):
     assert {(reading.rows, reading.positions) for reading in told["screen"]} == {(1, 256 + 2)}
     assert len(told["screen"]) == 24 - 4
     assert {(reading.rows, reading.positions) for reading in told["full"]} == {(2, 2 * 400)}
+
+
+def test_a_wiring_that_is_neither_first_nor_declared_is_found(tmp_path):
+    out = run_job(tmp_path / "out", **BUNDLE, draft=DATA / "drafter_std", keep_readings=2)
+    assert out.full()[0] == "slots 1,2,3 offset +1"
+    told = {reading.name: reading.stage for reading in out.result.readings}
+    assert told["slots 0,1,2 offset +1"] == "screen"
+
+
+def test_tallies_count_what_the_hits_say(made):
+    checkpoint = load_checkpoint(made["draft"], made["target"])
+    cpu = torch.device("cpu")
+    measurer = Measurer(
+        drafter=Drafter(checkpoint, cpu, torch.float32),
+        teacher=Teacher(checkpoint.teacher_head, checkpoint.target_ids, cpu),
+    )
+    reader = RowReader(folder=find_rows(made["rows"], None, None), target_hidden_size=16, vocab_size=40, steps=4)
+    tallies = [Tally(reading=reading, stage="search") for reading in wirings(4, 3)]
+    first, leading, positions = [0] * 24, [0] * 24, 0
+    for row in reader.rows():
+        judged = judge_row(measurer.drafter, measurer.teacher, row, 4)
+        # Random drafters hardly ever hit twice: let the answers be what reading 5 drafts, but for some second steps.
+        drafted = checkpoint.target_ids[measurer.drafter.draft(judged.inputs, [tallies[5].reading], 4)[0]]
+        drafted[::3, 1] = -1
+        judged = replace(judged, wanted=drafted)
+        hits = measurer.add(tallies, judged, 4)
+        for at, j in enumerate(judged.positions.tolist()):
+            if j + 1 < len(row.tokens) and row.loss_mask[j + 1]:
+                positions += 1
+                for reading in range(24):
+                    steps = hits[reading, at].tolist()
+                    first[reading] += steps[0]
+                    leading[reading] += [*steps, False].index(False)
+    assert [tally.first_step_hits for tally in tallies] == first
+    assert [tally.leading_hits for tally in tallies] == leading
+    assert {tally.positions for tally in tallies} == {positions}
+    assert first[5] == positions > leading[5] / 4 > max(leading[:5]) / 4
