@@ -1,9 +1,10 @@
 """A verb's refusal: what it answers instead of doing what was asked."""
 
 import errno
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from remote_payload.schema import ErrorFrame
+if TYPE_CHECKING:
+    from remote_payload.schema import ErrorFrame
 
 RefusalCode = Literal[
     "bad_request", "claimed_by_other_spec", "no_such_run", "root_not_writable", "disk_full", "supervisor_did_not_start"
@@ -11,11 +12,18 @@ RefusalCode = Literal[
 
 
 class Refusal(Exception):  # noqa: N818 - an answer, not a bug
-    """Carries the error frame to the one place that sends it (`__main__`)."""
+    """Carries the error frame to the one place that sends it (`verbs.answer`)."""
 
     def __init__(self, code: RefusalCode, message: str, hint: str | None = None) -> None:
         super().__init__(message)
-        self.frame = ErrorFrame(code=code, message=message, hint=hint)
+        self.code, self.message, self.hint = code, message, hint
+
+    @property
+    def frame(self) -> "ErrorFrame":
+        """What the laptop is told."""
+        from remote_payload.schema import ErrorFrame  # noqa: PLC0415 - the worker imports this module, and no frames
+
+        return ErrorFrame(code=self.code, message=self.message, hint=self.hint)
 
 
 def disk_refusal(error: OSError, what: str) -> Refusal:

@@ -2,7 +2,6 @@
 
 import json
 import os
-import platform
 import sys
 import time
 from collections.abc import Callable
@@ -21,7 +20,7 @@ def run(job: SelftestJob, result_folder: Path, report: Callable[[Event], None]) 
     _sleep(job.duration_s, report)
     if job.fail:
         raise JobFailure(Failure(kind="job", message="selftest was asked to fail", hint="leave out `fail`"))
-    facts = {"python": platform.python_version(), "executable": sys.executable, "directory": str(Path.cwd())}
+    facts = {"python": sys.version.split()[0], "executable": sys.executable, "directory": str(Path.cwd())}
     (result_folder / "selftest.json").write_text(json.dumps(facts) + "\n", encoding="utf-8")
     with (result_folder / "selftest.bin").open("wb") as file:
         left = job.result_bytes

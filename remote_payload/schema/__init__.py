@@ -6,50 +6,51 @@ Version history (`SCHEMA_VERSION`):
     1  first version: standalone and selftest jobs, run states, events, manifest, frames, host facts.
 """
 
+import importlib
 from typing import TYPE_CHECKING
 
-from remote_payload.schema.frames import (
-    FRAME_KINDS,
-    CancelFrame,
-    ChunkFrame,
-    EndFrame,
-    ErrorFrame,
-    FileFrame,
-    Frame,
-    LaunchedFrame,
-    ManifestFrame,
-    ProbeFrame,
-    PulseFrame,
-    StateFrame,
-    StatusFrame,
-    frame_from_json,
-)
-from remote_payload.schema.host import Gpu, GpuProcess, HostFacts, ProbeRequest, PythonFacts
-from remote_payload.schema.job import JOB_KINDS, Job, SelftestJob, StandaloneJob, job_from_json
-from remote_payload.schema.record import SCHEMA_VERSION, Record, SchemaError, from_json, to_json
-from remote_payload.schema.requests import (
-    CancelAnswer,
-    CancelRequest,
-    Cursor,
-    FollowRequest,
-    LaunchRequest,
-    StatusAnswer,
-    StatusRequest,
-)
-from remote_payload.schema.run import (
-    TERMINAL_PHASES,
-    Event,
-    Failure,
-    Manifest,
-    ManifestFile,
-    ResourceUse,
-    RunSpec,
-    RunState,
-    Setting,
-)
-
-# Only the standalone job and readers of its result need these, and every verb on the host pays for what is imported.
+# Every verb on the host and the worker pay for what they import, so a record's module is imported with the first of
+# its records that is asked for.
 if TYPE_CHECKING:
+    from remote_payload.schema.frames import (
+        FRAME_KINDS,
+        CancelFrame,
+        ChunkFrame,
+        EndFrame,
+        ErrorFrame,
+        FileFrame,
+        Frame,
+        LaunchedFrame,
+        ManifestFrame,
+        ProbeFrame,
+        PulseFrame,
+        StateFrame,
+        StatusFrame,
+        frame_from_json,
+    )
+    from remote_payload.schema.host import Gpu, GpuProcess, HostFacts, ProbeRequest, PythonFacts
+    from remote_payload.schema.job import JOB_KINDS, Job, SelftestJob, StandaloneJob, job_from_json
+    from remote_payload.schema.record import SCHEMA_VERSION, Record, SchemaError, from_json, to_json
+    from remote_payload.schema.requests import (
+        CancelAnswer,
+        CancelRequest,
+        Cursor,
+        FollowRequest,
+        LaunchRequest,
+        StatusAnswer,
+        StatusRequest,
+    )
+    from remote_payload.schema.run import (
+        TERMINAL_PHASES,
+        Event,
+        Failure,
+        Manifest,
+        ManifestFile,
+        ResourceUse,
+        RunSpec,
+        RunState,
+        Setting,
+    )
     from remote_payload.schema.standalone import (
         CheckpointFacts,
         DeclaredWiring,
@@ -64,14 +65,17 @@ if TYPE_CHECKING:
         TensorProblem,
     )
 else:
+    _HOMES = ("record", "run", "job", "host", "requests", "frames", "standalone")  # those that need others last
 
     def __getattr__(name):
-        """Import the records of the standalone result when they are first asked for (PEP 562)."""
-        if name not in __all__:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from remote_payload.schema import standalone  # noqa: PLC0415
-
-        return getattr(standalone, name)
+        """Import the home of a record when it is first asked for (PEP 562)."""
+        if name in __all__:
+            for home in _HOMES:
+                module = importlib.import_module(f"{__name__}.{home}")
+                if hasattr(module, name):
+                    globals()[name] = getattr(module, name)
+                    return globals()[name]
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 __all__ = [

@@ -1,0 +1,85 @@
+"""Answering a verb: read the request, do what it asks, send frames; a refusal and a bug of ours are frames as well."""
+
+# ruff: noqa: PLC0415 - each verb loads only what it needs: start-up time
+
+import os
+import sys
+from pathlib import Path
+from types import TracebackType
+
+from remote_payload.frames import FrameWriter, nonce_of
+from remote_payload.refusal import Refusal
+from remote_payload.schema import (
+    CancelRequest,
+    ErrorFrame,
+    FollowRequest,
+    LaunchRequest,
+    ProbeRequest,
+    SchemaError,
+    StatusRequest,
+    from_json,
+)
+
+
+def answer(verb: str, request: bytes, archive: Path) -> int:
+    """Do what `request` asks and send the frames to stdout; a reader that went away is no error."""
+    try:
+        writer = FrameWriter(nonce_of(request))
+    except SchemaError as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    sys.excepthook = lambda kind, error, trace: _report_bug(writer, kind, error, trace)
+    try:
+        _dispatch(verb, request.decode("utf-8"), writer, archive)
+    except (SchemaError, UnicodeDecodeError) as error:
+        writer.send(ErrorFrame(code="bad_request", message=f"`{verb}` request: {error}"))
+        return 1
+    except Refusal as refusal:
+        writer.send(refusal.frame)
+        return 1
+    except BrokenPipeError:
+        _forget_stdout()
+    if verb == "launch":
+        from remote_payload.bytecode import keep_bytecode
+
+        keep_bytecode(archive)
+    return 0
+
+
+def _dispatch(verb: str, request: str, writer: FrameWriter, archive: Path) -> None:
+    if verb == "launch":
+        from remote_payload.launch import launch
+
+        launch(from_json(LaunchRequest, request), writer, archive)
+    elif verb == "follow":
+        from remote_payload.follow import follow
+
+        follow(from_json(FollowRequest, request), writer.send)
+    elif verb == "status":
+        from remote_payload.status import status
+
+        status(from_json(StatusRequest, request), writer.send)
+    elif verb == "cancel":
+        from remote_payload.cancel import cancel
+
+        cancel(from_json(CancelRequest, request), writer.send)
+    else:
+        from remote_payload.probe import probe
+
+        probe(from_json(ProbeRequest, request), writer.send)
+
+
+def _report_bug(
+    writer: FrameWriter, kind: type[BaseException], error: BaseException, trace: TracebackType | None
+) -> None:
+    sys.__excepthook__(kind, error, trace)
+    try:
+        writer.send(ErrorFrame(code="payload_bug", message=f"{kind.__name__}: {error}", hint="please report this"))
+    except BrokenPipeError:
+        _forget_stdout()
+    sys.stderr.flush()
+    os._exit(70)
+
+
+def _forget_stdout() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # or the interpreter's own flush at exit complains
