@@ -58,7 +58,7 @@ def test_every_wiring_is_told_with_its_stage(tmp_path):
     assert readings["slots 0,1,2 offset +0"].first_step_hits < readings[RIGHT].first_step_hits / 2
     for name in out.full():
         told = readings[name]
-        assert (told.rows, told.positions) == (5, 5 * 72)
+        assert (told.rows, told.positions) == (10, 10 * 72)
         first = sum(
             hits & 1
             for row in out.rows
@@ -84,7 +84,7 @@ def test_facts_of_rows_and_machine(tmp_path):
         assert 0.9 < sum(bits(row.teacher_in_draft_vocab, row.tokens)) / row.tokens <= 1
     assert (result.rows.captured_states, result.rows.dtype, result.rows.final_state) == (4, "bfloat16", "post_norm")
     assert result.rows.layout == "specforge offline (rows_A-B) + merged JSONL"
-    assert (result.rows.tokens, result.rows.response_tokens) == (sum(row.tokens for row in out.rows), 5 * 72)
+    assert (result.rows.tokens, result.rows.response_tokens) == (sum(row.tokens for row in out.rows), 10 * 72)
     assert [phase.name for phase in result.phases] == ["load", "search", "measure"]
     assert [event.name for event in out.events if event.kind == "phase"] == ["load", "search", "measure"]
     assert (result.device, result.threads, result.torch) == ("cpu", 1, torch.__version__)
