@@ -17,15 +17,19 @@ def server(tmp_path: Path) -> Iterator[SshServer]:
 
 
 @pytest.fixture
-def new_laptop(tmp_path: Path) -> Callable[[str], Laptop]:
+def new_laptop(tmp_path: Path) -> Iterator[Callable[[str], Laptop]]:
     """Make a laptop by name."""
+    made: list[Laptop] = []
 
     def make(name: str) -> Laptop:
         folder = tmp_path / name
         folder.mkdir()
-        return Laptop(folder)
+        made.append(Laptop(folder))
+        return made[-1]
 
-    return make
+    yield make
+    for laptop in made:
+        laptop.close()
 
 
 @pytest.fixture

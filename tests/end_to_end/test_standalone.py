@@ -110,7 +110,11 @@ def renamed(tensors: dict[str, torch.Tensor]) -> None:
 
 @pytest.mark.parametrize(
     ("edit", "words"),
-    [(nan, ["fc.weight"]), (narrow, ["fc.weight"]), (renamed, ["hidden_norm.weight", "extra.weight", "lm_head.weight"])],
+    [
+        (nan, ["fc.weight"]),
+        (narrow, ["fc.weight"]),
+        (renamed, ["hidden_norm.weight", "extra.weight", "lm_head.weight"]),
+    ],
 )
 def test_tensors_that_do_not_fit_are_all_named(
     judge: Callable[..., Done], story: Path, edit: Callable[[dict[str, torch.Tensor]], None], words: list[str]

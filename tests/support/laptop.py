@@ -38,6 +38,7 @@ class Laptop:
         self.project = folder / "project"
         self.project.mkdir()
         self.toml = self.project / "eagle3.toml"
+        self._started: list[subprocess.Popen[str]] = []
 
     def add_host(self, name: str, server: SshServer, *, settings: str = "", **more: Any) -> None:
         """An ssh alias for the server and a host of eagle3.toml with this test's own Python."""
@@ -49,7 +50,7 @@ class Laptop:
     def start(self, *arguments: str, **environment: str) -> "subprocess.Popen[str]":
         """Start `eagle3-remote ARGUMENTS` in the project folder."""
         inherited = {key: value for key, value in os.environ.items() if key != "SSH_AUTH_SOCK"}
-        return subprocess.Popen(
+        process = subprocess.Popen(
             [sys.executable, "-m", "orchestrator.cli", *arguments],
             cwd=self.project,
             env={
@@ -66,6 +67,15 @@ class Laptop:
             stderr=subprocess.PIPE,
             text=True,
         )
+        self._started.append(process)
+        return process
+
+    def close(self) -> None:
+        """End what a failed test left running."""
+        for process in self._started:
+            if process.poll() is None:
+                process.kill()
+                process.communicate()
 
     def finish(self, process: "subprocess.Popen[str]") -> Done:
         """Wait for a started command."""
