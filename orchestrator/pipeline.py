@@ -9,7 +9,6 @@ from orchestrator.following import ANSWER_S, Going, Tell, finish
 from orchestrator.order import Order, new_run_id, record_of, secret_values
 from orchestrator.records import RunHost, RunRecord
 from orchestrator.remote.follow import Receiver
-from orchestrator.remote.payload import build_payload
 from orchestrator.remote.session import HostSession
 from orchestrator.remote.verbs import PythonMissingError, new_nonce
 from orchestrator.store import Store
@@ -31,7 +30,6 @@ def session(host_name: str, settings: Config, tell: Tell, *, accept_new: bool) -
     return HostSession(
         host_name,
         settings.host(host_name),
-        build_payload(),
         tell,
         accept_new=accept_new,
         unknown_hint=None if host_name in settings.hosts else settings.known_hosts_hint(host_name),

@@ -2,15 +2,18 @@
 
 import hashlib
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from orchestrator.errors import ProtocolError
 from orchestrator.records import record_bytes
-from orchestrator.remote.link import Link
 from remote_payload.rundir import RunDir, write_atomically
 from remote_payload.schema import Manifest, ManifestFile
 
+if TYPE_CHECKING:
+    from orchestrator.remote.link import Link
 
-def collect(link: Link, root: str, manifest: Manifest, run_dir: RunDir) -> int:
+
+def collect(link: "Link", root: str, manifest: Manifest, run_dir: RunDir) -> int:
     """Fetch what did not come inline, check everything, write the manifest last. Returns the bytes of the result.
 
     Raises ProtocolError naming the file whose content differs from the manifest; LinkLostError when the link breaks

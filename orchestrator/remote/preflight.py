@@ -1,14 +1,17 @@
 """Before a launch: which interpreter runs the job on the host, and is our payload there."""
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from orchestrator.config import HostConfig
 from orchestrator.errors import HostNotReadyError, ProtocolError
-from orchestrator.remote.link import Link
 from orchestrator.remote.payload import Payload
 from orchestrator.remote.verbs import Installed, ask, new_nonce
 from orchestrator.updates import Note, Update
 from remote_payload.schema import HostFacts, ProbeFrame, ProbeRequest, PythonFacts
+
+if TYPE_CHECKING:
+    from orchestrator.remote.link import Link
 
 LOOK_S = 30.0
 PROBE_S = 120.0  # importing torch from a cold network disk takes its time, and there may be several interpreters
@@ -46,7 +49,7 @@ printf '\\n%s %s\\n' "$1" "$found"
 _HASH = "import hashlib, sys; print(hashlib.sha256(open(sys.argv[1], 'rb').read()).hexdigest())"
 
 
-def install(link: Link, host: HostConfig, payload: Payload, tell: Callable[[Update], None]) -> Installed:
+def install(link: "Link", host: HostConfig, payload: Payload, tell: Callable[[Update], None]) -> Installed:
     """Make sure the payload is on the host; runs under the first interpreter that can (it needs no torch yet).
 
     Raises HostNotReadyError when there is no Python >= 3.10, or the root cannot be written.
@@ -57,7 +60,7 @@ def install(link: Link, host: HostConfig, payload: Payload, tell: Callable[[Upda
     return installed
 
 
-def ship(link: Link, installed: Installed, payload: Payload, tell: Callable[[Update], None]) -> None:
+def ship(link: "Link", installed: Installed, payload: Payload, tell: Callable[[Update], None]) -> None:
     """Send the payload unless it is there; says which."""
     if _answer(link, _HAVE_PAYLOAD, installed.root, installed.sha256) == "yes":
         tell(Note(name="payload", text=already_there(payload)))
@@ -79,7 +82,7 @@ def already_there(payload: Payload) -> str:
     return f"{payload.sha256[:12]} is already on the host, nothing shipped"
 
 
-def probe(link: Link, installed: Installed, pythons: tuple[str, ...]) -> HostFacts:
+def probe(link: "Link", installed: Installed, pythons: tuple[str, ...]) -> HostFacts:
     """Look at the machine and its interpreters; see HostFacts."""
     request = ProbeRequest(nonce=new_nonce(), root=installed.root, pythons=pythons)
     return ask(link, installed, "probe", request, ProbeFrame, PROBE_S).facts
@@ -112,7 +115,7 @@ def _lack(python: PythonFacts) -> str:
     return f"Python {python.version} without {' and '.join(lacking)}"
 
 
-def _bootstrap_python(link: Link, host: HostConfig) -> str:
+def _bootstrap_python(link: "Link", host: HostConfig) -> str:
     found = _answer(link, _FIND_PYTHON, *([host.python] if host.python else []))
     if found is None:
         raise HostNotReadyError(
@@ -128,7 +131,7 @@ def _bootstrap_python(link: Link, host: HostConfig) -> str:
     return found
 
 
-def _answer(link: Link, script: str, *arguments: str) -> str | None:
+def _answer(link: "Link", script: str, *arguments: str) -> str | None:
     """Run a fixed script and return what it printed behind the nonce; None when it printed nothing."""
     nonce = new_nonce()
     result = link.exec(["sh", "-c", script, "eagle3-remote", nonce, *arguments], deadline_s=LOOK_S)

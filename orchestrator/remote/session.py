@@ -1,18 +1,21 @@
 """One host during one command: a link that is replaced when it breaks, and the payload that answers on it."""
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from orchestrator.config import HostConfig
 from orchestrator.errors import HostError, HostNotReadyError
-from orchestrator.remote.link import Link
-from orchestrator.remote.payload import Payload
+from orchestrator.remote.payload import build_payload
 from orchestrator.remote.preflight import already_there, choose_python, install, probe, ship
 from orchestrator.remote.ssh_config import SshTarget, resolve
 from orchestrator.remote.verbs import Installed, PayloadMissingError, PythonMissingError, Request, ask, call
 from orchestrator.updates import Note, Update
 from remote_payload.schema import Frame, HostFacts
+
+if TYPE_CHECKING:
+    from orchestrator.remote.link import Link
 
 F = TypeVar("F", bound=Frame)
 
@@ -24,7 +27,6 @@ class HostSession:
         self,
         name: str,
         host: HostConfig,
-        payload: Payload,
         tell: Callable[[Update], None],
         *,
         accept_new: bool = False,
@@ -36,8 +38,11 @@ class HostSession:
         """
         self.name = name
         self.host = host
-        self.target: SshTarget = resolve(host.ssh)
-        self._payload = payload
+        with ThreadPoolExecutor(1) as pool:  # `ssh -G` answers meanwhile; importing SSH takes a tenth of a second
+            resolving = pool.submit(resolve, host.ssh)
+            self._link_class = _import_link()
+            self._payload = build_payload()
+            self.target: SshTarget = resolving.result()
         self._tell = tell
         self._accept_new = accept_new
         self._unknown_hint = unknown_hint
@@ -63,7 +68,7 @@ class HostSession:
         """The payload this session ships."""
         return self._payload.sha256
 
-    def link(self) -> Link:
+    def link(self) -> "Link":
         """The link, opened when there is none. Raises HostError and its subclasses."""
         if self._link is None:
             self._link = self._open()
@@ -72,9 +77,10 @@ class HostSession:
             self._tell(Note(name="connected", text=f"{self.name} ({self.destination})"))
         return self._link
 
-    def _open(self) -> Link:
+    def _open(self) -> "Link":
         try:
-            return Link.open(self.target, accept_new=self._accept_new, connect_timeout_s=self.host.connect_timeout_s)
+            timeout_s = self.host.connect_timeout_s
+            return self._link_class.open(self.target, accept_new=self._accept_new, connect_timeout_s=timeout_s)
         except HostError as error:
             if type(error) is HostError and self._unknown_hint:
                 error.hint = "; ".join(filter(None, (error.hint, self._unknown_hint)))
@@ -141,3 +147,9 @@ class HostSession:
             f"host `{self.name}`: the payload vanishes from {self.host.root}/payloads as soon as it is shipped",
             hint="is something cleaning that folder? set `root` in eagle3.toml to another one",
         )
+
+
+def _import_link() -> "type[Link]":
+    from orchestrator.remote.link import Link  # noqa: PLC0415
+
+    return Link

@@ -3,7 +3,7 @@
 import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from orchestrator.errors import (
     ClaimedError,
@@ -14,7 +14,6 @@ from orchestrator.errors import (
     ProtocolError,
 )
 from orchestrator.records import read_frame
-from orchestrator.remote.link import LineStream, Link
 from remote_payload.schema import (
     CancelRequest,
     EndFrame,
@@ -26,6 +25,9 @@ from remote_payload.schema import (
     StatusRequest,
     to_json,
 )
+
+if TYPE_CHECKING:
+    from orchestrator.remote.link import LineStream, Link
 
 F = TypeVar("F", bound=Frame)
 
@@ -75,7 +77,7 @@ def new_nonce() -> str:
     return secrets.token_hex(16)
 
 
-def call(link: Link, installed: Installed, verb: str, request: Request, silence_s: float) -> Iterator[Frame]:
+def call(link: "Link", installed: Installed, verb: str, request: Request, silence_s: float) -> Iterator[Frame]:
     """Call a verb and yield its frames as they come; the last is the one before EndFrame.
 
     A verb that follows ends with EndFrame; one that answers once may just exit with 0.
@@ -99,7 +101,7 @@ def call(link: Link, installed: Installed, verb: str, request: Request, silence_
             _explain_end(lines, installed, verb)
 
 
-def ask(link: Link, installed: Installed, verb: str, request: Request, kind: type[F], silence_s: float) -> F:
+def ask(link: "Link", installed: Installed, verb: str, request: Request, kind: type[F], silence_s: float) -> F:
     """Call a verb that answers with one frame of `kind`."""
     answer = None
     for frame in call(link, installed, verb, request, silence_s):
@@ -116,7 +118,7 @@ def _frame(line: bytes, nonce: str) -> Frame | None:
     return read_frame(line[len(mark) :], where="answer of the host") if line.startswith(mark) else None
 
 
-def _explain_end(lines: LineStream, installed: Installed, verb: str) -> None:
+def _explain_end(lines: "LineStream", installed: Installed, verb: str) -> None:
     """The stream ended without an EndFrame: say why."""
     if lines.exit_code == NO_PAYLOAD:
         raise PayloadMissingError
