@@ -25,7 +25,6 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _REMOTE_PATH = re.compile(r"~|(~/|/)[^\x00]*")
 
 
-@dataclass(frozen=True, kw_only=True)
 class HostConfig(Record):
     """`[hosts.NAME]`: one server reached by SSH."""
 

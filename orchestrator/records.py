@@ -6,7 +6,6 @@ to import and to build its validators, is only paid for where something is wrong
 """
 
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from orchestrator.errors import Eagle3Error, ProtocolError
@@ -34,7 +33,6 @@ _NAME_FIRST = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
 _NAME_REST = _NAME_FIRST | frozenset("._-")
 
 
-@dataclass(frozen=True, kw_only=True)
 class RunHost(Record):
     """Where a run went."""
 
@@ -46,7 +44,6 @@ class RunHost(Record):
     """The tool's root on that host."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class RunRecord(Record):
     """`run.json`: one run as this laptop knows it. Everything that was asked for stands in `spec`."""
 
@@ -106,7 +103,6 @@ class RunRecord(Record):
         return "unknown" if self.state is None else self.state.phase
 
 
-@dataclass(frozen=True, kw_only=True)
 class BaselineNumber(Record):
     """One typed number, e.g. output_throughput_tok_s = 90 tok/s."""
 
@@ -119,7 +115,6 @@ class BaselineNumber(Record):
         require_finite(value=self.value)
 
 
-@dataclass(frozen=True, kw_only=True)
 class BaselineEntry(Record):
     """What a baseline meant from `set_at_unix_s` on: a run, or typed numbers; never both."""
 
@@ -137,7 +132,6 @@ class BaselineEntry(Record):
         require(len(set(metrics)) == len(metrics), "a metric must stand once")
 
 
-@dataclass(frozen=True, kw_only=True)
 class Baseline(Record):
     """`baselines/NAME.json`: a name and everything it ever meant, oldest first; the last entry holds."""
 

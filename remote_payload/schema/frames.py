@@ -4,7 +4,6 @@ A frame line is exactly the nonce, a space, the JSON and a newline; every other 
 """
 
 import json
-from dataclasses import dataclass
 from typing import Literal
 
 from remote_payload.schema.host import HostFacts
@@ -13,7 +12,6 @@ from remote_payload.schema.requests import CancelAnswer, StatusAnswer
 from remote_payload.schema.run import Manifest, RunState
 
 
-@dataclass(frozen=True, kw_only=True)
 class LaunchedFrame(Record):
     """The supervisor reported back: it is alive on its own."""
 
@@ -23,7 +21,6 @@ class LaunchedFrame(Record):
     """True when this run id with this same spec had been launched before (an answer was lost, or a second laptop)."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class StateFrame(Record):
     """The run's state, sent at the start and at every change."""
 
@@ -31,7 +28,6 @@ class StateFrame(Record):
     state: RunState
 
 
-@dataclass(frozen=True, kw_only=True)
 class ChunkFrame(Record):
     """Bytes of a stream, base64, starting at `offset`."""
 
@@ -41,7 +37,6 @@ class ChunkFrame(Record):
     data_base64: str
 
 
-@dataclass(frozen=True, kw_only=True)
 class PulseFrame(Record):
     """The link and the follower are alive; carries the age of the supervisor's heartbeat in seconds."""
 
@@ -49,7 +44,6 @@ class PulseFrame(Record):
     heartbeat_age_s: float | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
 class ManifestFrame(Record):
     """The result's manifest; None when the run left none."""
 
@@ -57,7 +51,6 @@ class ManifestFrame(Record):
     manifest: Manifest | None
 
 
-@dataclass(frozen=True, kw_only=True)
 class FileFrame(Record):
     """One whole small result file, base64."""
 
@@ -66,7 +59,6 @@ class FileFrame(Record):
     data_base64: str
 
 
-@dataclass(frozen=True, kw_only=True)
 class ErrorFrame(Record):
     """The verb could not do what was asked; `code` is for programs, the rest for people."""
 
@@ -84,14 +76,12 @@ class ErrorFrame(Record):
     hint: str | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
 class EndFrame(Record):
     """The last frame: nothing was cut off."""
 
     kind: Literal["end"] = "end"
 
 
-@dataclass(frozen=True, kw_only=True)
 class StatusFrame(Record):
     """Answer of `status`."""
 
@@ -99,7 +89,6 @@ class StatusFrame(Record):
     answer: StatusAnswer
 
 
-@dataclass(frozen=True, kw_only=True)
 class CancelFrame(Record):
     """Answer of `cancel`."""
 
@@ -107,7 +96,6 @@ class CancelFrame(Record):
     answer: CancelAnswer
 
 
-@dataclass(frozen=True, kw_only=True)
 class ProbeFrame(Record):
     """Answer of `probe`."""
 

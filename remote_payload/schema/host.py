@@ -1,12 +1,10 @@
 """Facts of a host, as its probe saw them. Unknown is None, never 0."""
 
-from dataclasses import dataclass
 from typing import Literal
 
 from remote_payload.schema.record import Record
 
 
-@dataclass(frozen=True, kw_only=True)
 class ProbeRequest(Record):
     """`probe`: look at the machine; `pythons` are the interpreters to examine, in order."""
 
@@ -15,7 +13,6 @@ class ProbeRequest(Record):
     pythons: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
 class PythonFacts(Record):
     """One interpreter: its versions, or why it cannot be used. Versions are None where the package is absent."""
 
@@ -30,7 +27,6 @@ class PythonFacts(Record):
     problem: str | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
 class GpuProcess(Record):
     """A compute process on a GPU, and its user where /proc tells."""
 
@@ -40,7 +36,6 @@ class GpuProcess(Record):
     command: str | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
 class Gpu(Record):
     """One GPU by nvidia-smi."""
 
@@ -54,7 +49,6 @@ class Gpu(Record):
     processes: tuple[GpuProcess, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
 class HostFacts(Record):
     """What `hosts check` shows."""
 

@@ -1,7 +1,6 @@
 """What a run is asked to do: one record per job kind, chosen by its `kind`."""
 
 import json
-from dataclasses import dataclass
 from typing import Literal
 
 from remote_payload.schema.record import Record, SchemaError, from_value, require, require_finite
@@ -9,7 +8,6 @@ from remote_payload.schema.record import Record, SchemaError, from_value, requir
 MAX_STEPS = 16
 
 
-@dataclass(frozen=True, kw_only=True)
 class StandaloneJob(Record):
     """Test an EAGLE-3 drafter outside SGLang on captured rows. Paths are on the server; `~` is its home."""
 
@@ -55,7 +53,6 @@ class StandaloneJob(Record):
             require(all(index >= 0 for index in self.states), "`states` are HF hidden_states indices, 0 or more")
 
 
-@dataclass(frozen=True, kw_only=True)
 class SelftestJob(Record):
     """Walk the whole path with no model: sleep, print, write a result of a given size. Proves a host."""
 

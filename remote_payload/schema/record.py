@@ -9,7 +9,16 @@ import json
 import math
 import types
 import typing
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union, get_args, get_origin
+
+if TYPE_CHECKING:
+    from typing import dataclass_transform
+else:  # younger than Python 3.10, and only type checkers look at it
+
+    def dataclass_transform(**_):
+        """Nothing at run time."""
+        return lambda cls: cls
+
 
 SCHEMA_VERSION = 1
 
@@ -20,13 +29,52 @@ class SchemaError(ValueError):
     """A JSON text does not match its record; the message starts with the path of the offending key."""
 
 
+@dataclass_transform(kw_only_default=True, frozen_default=True)
 class Record:
     """Base of the wire's records: frozen keyword-only dataclasses whose unknown keys are errors.
 
+    A subclass is a dataclass without a decorator. Its methods are the ones here instead of generated ones: generating
+    them took longer than anything else at the start of the laptop's command, of a verb and of the worker.
     `__pydantic_config__` is read by the laptop's pydantic and inert where pydantic does not exist.
     """
 
     __pydantic_config__: typing.ClassVar[dict[str, object]] = {"extra": "forbid", "allow_inf_nan": False}
+
+    def __init_subclass__(cls) -> None:
+        dataclasses.dataclass(init=False, repr=False, eq=False)(cls)
+
+    def __init__(self, **values: object) -> None:
+        own = self.__dict__
+        for field in dataclasses.fields(self):  # type: ignore[arg-type] # every subclass is a dataclass
+            if field.name in values:
+                own[field.name] = values.pop(field.name)
+            elif field.default is not dataclasses.MISSING:
+                own[field.name] = field.default
+            elif field.default_factory is not dataclasses.MISSING:
+                own[field.name] = field.default_factory()
+            else:
+                raise TypeError(f"{type(self).__name__} needs `{field.name}`")
+        if values:
+            raise TypeError(f"{type(self).__name__} has no `{next(iter(values))}`")
+        self.__post_init__()
+
+    def __post_init__(self) -> None:
+        """Reject an invalid record; the base accepts all."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise dataclasses.FrozenInstanceError(f"cannot assign to field {name!r}")
+
+    def __delattr__(self, name: str) -> None:
+        raise dataclasses.FrozenInstanceError(f"cannot delete field {name!r}")
+
+    def __eq__(self, other: object) -> bool:
+        return self.__dict__ == other.__dict__ if type(self) is type(other) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.__dict__.items()))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.__dict__.items())})"
 
 
 def require(condition: bool, message: str) -> None:

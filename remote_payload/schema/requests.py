@@ -1,12 +1,11 @@
 """What the laptop asks of the payload's verbs: one JSON object on stdin, answered by frames on stdout."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from remote_payload.schema.record import Record, require
 from remote_payload.schema.run import RunSpec, RunState, require_run_id
 
 
-@dataclass(frozen=True, kw_only=True)
 class Cursor(Record):
     """How many bytes of each stream the laptop already has."""
 
@@ -18,7 +17,6 @@ class Cursor(Record):
         require(min(self.events, self.stdout, self.stderr) >= 0, "a cursor must not be negative")
 
 
-@dataclass(frozen=True, kw_only=True)
 class LaunchRequest(Record):
     """`launch`: claim the run directory, start the supervisor, answer; then follow in the same channel if asked."""
 
@@ -31,7 +29,6 @@ class LaunchRequest(Record):
     inline_limit_bytes: int = 1 << 20
 
 
-@dataclass(frozen=True, kw_only=True)
 class FollowRequest(Record):
     """`follow`: stream state, events and logs from the cursor on, until the run is over or the channel closes."""
 
@@ -52,7 +49,6 @@ class FollowRequest(Record):
         require(self.pulse_s > 0, "`pulse_s` must be positive")
 
 
-@dataclass(frozen=True, kw_only=True)
 class StatusRequest(Record):
     """`status`: the state of one run, or of every run under the root when `run_id` is None."""
 
@@ -65,7 +61,6 @@ class StatusRequest(Record):
             require_run_id(self.run_id)
 
 
-@dataclass(frozen=True, kw_only=True)
 class StatusAnswer(Record):
     """The states asked for, each with its spec; and the run directories that could not be read."""
 
@@ -75,7 +70,6 @@ class StatusAnswer(Record):
     unreadable: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
 class CancelRequest(Record):
     """`cancel`: TERM, grace, KILL, until the supervisor's whole tree is empty."""
 
@@ -89,7 +83,6 @@ class CancelRequest(Record):
         require(0 <= self.grace_s <= 600, "`grace_s` must be 0..600")
 
 
-@dataclass(frozen=True, kw_only=True)
 class CancelAnswer(Record):
     """What cancel did: the state after it, whether the run had been over before, pids it could not kill."""
 

@@ -1,6 +1,5 @@
 """A run: its spec (what was asked), its state (where it is), its events and its manifest (what came out)."""
 
-from dataclasses import dataclass
 from typing import Literal
 
 from remote_payload import rundir
@@ -30,7 +29,6 @@ def require_run_id(run_id: str) -> None:
     )
 
 
-@dataclass(frozen=True, kw_only=True)
 class Setting(Record):
     """Where one setting of the job came from: its key, its value as JSON text, and its source in words."""
 
@@ -40,7 +38,6 @@ class Setting(Record):
     """`default`, `jobs/standalone.toml`, `eagle3.toml [jobs.standalone]`, `--rows`, ..."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class RunSpec(Record):
     """`spec.json`: written first, never changed. Holds names of secrets, never their values."""
 
@@ -68,7 +65,6 @@ class RunSpec(Record):
         require(self.deadline_s is None or self.deadline_s > 0, "`deadline_s` must be positive")
 
 
-@dataclass(frozen=True, kw_only=True)
 class Failure(Record):
     """Why a worker gave up, written by the worker (`result/../failure.json`) or by the supervisor."""
 
@@ -78,7 +74,6 @@ class Failure(Record):
     details: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
 class ResourceUse(Record):
     """What the worker and its children used (getrusage, RUSAGE_CHILDREN of the supervisor)."""
 
@@ -88,7 +83,6 @@ class ResourceUse(Record):
     wall_s: float
 
 
-@dataclass(frozen=True, kw_only=True)
 class RunState(Record):
     """`state.json`: replaced atomically, `sequence` grows by one at every change."""
 
@@ -121,7 +115,6 @@ class RunState(Record):
         return self.phase in TERMINAL_PHASES
 
 
-@dataclass(frozen=True, kw_only=True)
 class Event(Record):
     """One line of `events.jsonl`."""
 
@@ -135,7 +128,6 @@ class Event(Record):
     unit: str | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
 class ManifestFile(Record):
     """One file of `result/`: its name relative to `result/` (POSIX, no `..`)."""
 
@@ -151,7 +143,6 @@ class ManifestFile(Record):
         )
 
 
-@dataclass(frozen=True, kw_only=True)
 class Manifest(Record):
     """`result/manifest.json`, written last of all."""
 

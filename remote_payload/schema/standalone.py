@@ -9,13 +9,11 @@ x_{j+offset}; at step s (0-based) it proposes a token that is a hit when it equa
 where j+1+s <= T-1.
 """
 
-from dataclasses import dataclass
 from typing import Literal
 
 from remote_payload.schema.record import SCHEMA_VERSION, Record
 
 
-@dataclass(frozen=True, kw_only=True)
 class TensorFact(Record):
     """One tensor that the test used, under its canonical name, and where it came from."""
 
@@ -26,7 +24,6 @@ class TensorFact(Record):
     source: Literal["draft", "target"]
 
 
-@dataclass(frozen=True, kw_only=True)
 class TensorProblem(Record):
     """A tensor that is missing, unexpected, misshapen or not finite."""
 
@@ -36,7 +33,6 @@ class TensorProblem(Record):
     found: str
 
 
-@dataclass(frozen=True, kw_only=True)
 class CheckpointFacts(Record):
     """The drafter as it was read."""
 
@@ -57,7 +53,6 @@ class CheckpointFacts(Record):
     """The drafter's config.json as it stood."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class DeclaredWiring(Record):
     """What the config declares and what SGLang would feed for it."""
 
@@ -79,7 +74,6 @@ class DeclaredWiring(Record):
     """`captured` as positions in the rows' captured states; None = unlabelled or not among them."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class ReadingFacts(Record):
     """One reading of the checkpoint (an ordered choice of slots and a token offset) and how far it was measured."""
 
@@ -99,7 +93,6 @@ class ReadingFacts(Record):
     seconds: float
 
 
-@dataclass(frozen=True, kw_only=True)
 class RowFacts(Record):
     """One row that was read. Bitmaps: base64 of bytes, bit j%8 (LSB first) of byte j//8 is token j."""
 
@@ -119,7 +112,6 @@ class RowFacts(Record):
     source: str | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
 class ReadingHits(Record):
     """Hits of one reading on one row.
 
@@ -137,7 +129,6 @@ class ReadingHits(Record):
     hits: str
 
 
-@dataclass(frozen=True, kw_only=True)
 class SkippedRow(Record):
     """A row that was not used, and why."""
 
@@ -145,7 +136,6 @@ class SkippedRow(Record):
     reason: str
 
 
-@dataclass(frozen=True, kw_only=True)
 class RowsFacts(Record):
     """The captured rows as they were read."""
 
@@ -163,7 +153,6 @@ class RowsFacts(Record):
     dtype: str
 
 
-@dataclass(frozen=True, kw_only=True)
 class Phase(Record):
     """One phase of the job and what it took."""
 
@@ -172,7 +161,6 @@ class Phase(Record):
     tokens: int | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
 class StandaloneResult(Record):
     """`result/standalone.json`."""
 
