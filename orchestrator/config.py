@@ -1,21 +1,26 @@
 """`eagle3.toml`: the hosts and the settings a project or a user overlays on the job files.
 
 Found upward from the working directory, then in the user's configuration folder; the first one found is the only one
-read. Every unknown key is an error that names file, key and the allowed keys.
+read. Every unknown key is an error that names file, key and the allowed keys. Read strictly as the wire's records are:
+by the records' own reader, and what it refuses pydantic explains, strictly and all at once.
 """
 
 import difflib
+import json
 import re
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from platformdirs import user_config_path
 
 from orchestrator.errors import ConfigError
 from remote_payload.schema.record import Record, SchemaError, from_value, require
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
 
 FILE_NAME = "eagle3.toml"
 DEFAULT_ROOT = "~/.eagle3-remote"
@@ -116,8 +121,8 @@ def read(path: Path) -> Config:
     for name, value in raw.get("hosts", {}).items():
         try:
             hosts[name] = from_value(HostConfig, value)
-        except SchemaError as error:
-            problems.append(_explain(name, str(error)))
+        except SchemaError as refused:
+            problems += _explain(name, value) or [f"`hosts.{name}`: {refused}"]
     jobs = raw.get("jobs", {})
     problems += [f"`jobs.{kind}` must be a table, found: {jobs[kind]!r}" for kind in jobs if not _is_table(jobs, kind)]
     if problems:
@@ -133,15 +138,26 @@ def _listed(path: Path, problems: list[str]) -> str:
     return f"{path}: " + (problems[0] if len(problems) == 1 else "".join(f"\n  {problem}" for problem in problems))
 
 
-def _explain(host: str, message: str) -> str:
-    """`$.root: expected str, found: 3` of one host in the words of the file."""
-    place, _, words = message.partition(": ")
-    key = f"hosts.{host}{place.removeprefix('$')}"
-    if words.startswith("unknown key"):
-        return _unknown(key, place.rpartition(".")[2], [item.name for item in fields(HostConfig)])
-    if words.startswith("missing key"):
+def _explain(host: str, value: object) -> list[str]:
+    """Everything that is wrong with one host at once; pydantic's import is paid only by whoever needs the answer."""
+    from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415
+
+    try:
+        TypeAdapter(HostConfig).validate_json(json.dumps(value, default=str), strict=True)
+    except ValidationError as refused:
+        return [_explain_one(f"hosts.{host}", item) for item in refused.errors(include_url=False)]
+    return []  # the strict reader refuses what JSON cannot hold, e.g. NaN or a date, and says so itself
+
+
+def _explain_one(host: str, item: "ErrorDetails") -> str:
+    key = ".".join((host, *(str(part) for part in item["loc"])))
+    if item["type"] == "unexpected_keyword_argument":
+        return _unknown(key, str(item["loc"][-1]), [item.name for item in fields(HostConfig)])
+    if item["type"] == "missing":
         return f"`{key}` is missing"
-    return f"`{key}`: {words}"
+    words = item["msg"].removeprefix("Value error, ").replace("Input should be", "expected")
+    # The invariants' own messages already end with what was found.
+    return f"`{key}`: {words}" + ("" if item["type"] == "value_error" else f", found: {item['input']!r}")
 
 
 def _unknown(key: str, name: str, allowed: Sequence[str]) -> str:

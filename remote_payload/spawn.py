@@ -20,7 +20,9 @@ def spawn_worker(run: RunDir, spec: RunSpec, secrets: dict[str, str], archive: P
     Secrets exist only in the memory of this process and in the environment of the worker.
     """
     python = os.path.expanduser(spec.python)
-    command = [python, "-u", str(archive), "work", str(run.path)]
+    # A selftest needs no installed packages, so it need not wait for `site` to look through them.
+    isolation = ["-I", "-S"] if spec.job_kind == "selftest" else []
+    command = [python, *isolation, "-u", str(archive), "work", str(run.path)]
     environment = {**os.environ, **spec.environment, **secrets}
     environment |= {"EAGLE3_RUN_ID": spec.run_id, processes.MARK: str(run.path)}
     read_end, write_end = os.pipe()  # a successful exec closes it; an error comes through it

@@ -48,7 +48,7 @@ def test_a_host_keeps_its_settings(tmp_path: Path) -> None:
         ),
         ('[host.a]\nssh = "x"\n', "unknown key `host` (did you mean `hosts`?); allowed: hosts, jobs"),
         ("[hosts.a]\n", "`hosts.a.ssh` is missing"),
-        ("[hosts.a]\nssh = 3\n", "`hosts.a.ssh`: expected str, found: 3"),
+        ("[hosts.a]\nssh = 3\n", "`hosts.a.ssh`: expected a valid string, found: 3"),
         (
             '[hosts.a]\nssh = "x"\nroot = "relative"\n',
             "`hosts.a`: `root` must be an absolute path on the server, or start with `~/`, found: 'relative'",
@@ -57,10 +57,21 @@ def test_a_host_keeps_its_settings(tmp_path: Path) -> None:
             '[hosts.a]\nssh = "x"\nsecrets = ["A B"]\n',
             "`hosts.a`: `secrets` must name environment variables (letters, digits, `_`), found: 'A B'",
         ),
-        ('[hosts.a]\nssh = "x"\nsecrets = "A"\n', "`hosts.a.secrets`: expected a list, found: str"),
-        ('[hosts.a]\nssh = "x"\nconnect_timeout_s = nan\n', "`hosts.a`: `connect_timeout_s` must be above 0"),
+        ('[hosts.a]\nssh = "x"\nsecrets = "A"\n', "`hosts.a.secrets`: expected a valid array, found: 'A'"),
+        (
+            '[hosts.a]\nssh = "x"\nconnect_timeout_s = nan\n',
+            "`hosts.a.connect_timeout_s`: expected a finite number, found: nan",
+        ),
         ('[hosts.a]\nssh = "x"\nreconnect_s = -1\n', "`hosts.a`: `reconnect_s` must be 0 or more, found: -1"),
-        ("[hosts.a]\nssh = 1\n[hosts.b]\n", "\n  `hosts.a.ssh`: expected str, found: 1\n  `hosts.b.ssh` is missing"),
+        (
+            "[hosts.a]\nssh = 1\n[hosts.b]\n",
+            "\n  `hosts.a.ssh`: expected a valid string, found: 1\n  `hosts.b.ssh` is missing",
+        ),
+        (
+            '[hosts.a]\nssh = "x"\npyton = 1\nroot = 2\n',
+            "\n  `hosts.a.root`: expected a valid string, found: 2\n  unknown key `hosts.a.pyton`",
+        ),
+        ("[hosts.a]\nssh = 2026-11-29\n", "`hosts.a`: $.ssh: expected str, found: datetime.date(2026, 11, 29)"),
         ("hosts = 3\n", "`hosts` must be a table, found: 3"),
         ("[jobs]\nstandalone = 3\n", "`jobs.standalone` must be a table, found: 3"),
         ("[hosts.a\n", "is not TOML"),
