@@ -54,7 +54,7 @@ def offenders(paths: list[Path], packages: tuple[str, ...], allowed: set[str]) -
     [
         (("fabric", "paramiko", "invoke"), {"remote"}),
         (("click", "rich"), {"cli"}),
-        (("pydantic",), {"records"}),
+        (("pydantic",), {"records", "config"}),
         (("asyncssh",), {"demo"}),
         (("torch", "safetensors"), set()),
     ],
