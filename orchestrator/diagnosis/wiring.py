@@ -3,68 +3,30 @@
 The best reading is picked on the data it is then judged by, so the interval that decides is widened (Bonferroni) for
 the readings that were measured on all rows beside the declared one; those that the search left behind are no rivals.
 Simulated with 26 equally good readings on 5 to 24 rows, a sound drafter was called mis-wired in 3 to 5.5 % of 1500
-tests. Not covered: states that were not captured, drafters that mix tokens otherwise.
+tests. A drafter of states that were not captured is only suspected (`poor_fit`), and only where two orders of the same
+states were measured on all rows. Not covered: drafters that mix tokens otherwise.
 """
 
-import json
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
 
-from orchestrator.compare.figures import ReadingFigures, first_step_difference, reading_figures, same_rows, walk_ratio
+from orchestrator.compare.figures import first_step_difference, reading_figures, same_rows, walk_ratio
 from orchestrator.compare.stats import CONFIDENCE, Estimate
-from orchestrator.diagnosis.sglang_ids import Spelling, spell
+from orchestrator.diagnosis import advice
+from orchestrator.diagnosis.sglang_ids import spell
+from orchestrator.diagnosis.verdict import (
+    GOOD_FIT,
+    LEAST_FIT,
+    SEPARATION,
+    SERVED_OFFSET,
+    MeasuredReading,
+    Verdict,
+    WiringVerdict,
+)
 from orchestrator.errors import InvalidRunError
 from remote_payload.schema import ReadingFacts, ReadingHits, RowFacts, StandaloneResult
 
-Verdict = Literal[
-    "sound",
-    "mis_wired",
-    "cannot_separate",
-    "nothing_fits",
-    "unlabelled",
-    "declared_not_captured",
-    "cannot_serve",
-    "unknown_rule",
-]
-SERVED_OFFSET = 1
-"""Every server pairs the state of token t with the embedding of token t+1."""
-
-SEPARATION = 0.01
-"""Step-1 accuracy by which the best reading must be ahead at least; less is no wiring fault, however many rows."""
-
-LEAST_FIT = 0.1
-"""Step-1 accuracy that the best reading must have; below it the drafter reads nothing, whatever it is fed."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class MeasuredReading:
-    """A reading and its figures over all rows."""
-
-    facts: ReadingFacts
-    figures: ReadingFigures
-
-
-@dataclass(frozen=True, kw_only=True)
-class WiringVerdict:
-    """What the test says about the wiring. `difference` and `ratio` are best minus / over `against`."""
-
-    verdict: Verdict
-    best: MeasuredReading
-    declared: MeasuredReading | None
-    runner_up: MeasuredReading | None
-    against: Literal["declared", "runner-up"] | None
-    """What the best reading was compared with; None where there is nothing to compare."""
-    difference: Estimate | None
-    """Step-1 accuracy, paired by row."""
-    ratio: Estimate | None
-    """Accept length of the serving walk, relative difference, paired by row."""
-    readings_tried: int
-    spelling: Spelling | None
-    """Config ids that would feed the best reading; None where its states are unknown or nothing needs mending."""
-    headline: str
-    fix: tuple[str, ...]
-    """What to do, a line each; empty where there is nothing to mend."""
+ADVISED = ("mis_wired", "cannot_serve", "unknown_rule")
+"""Verdicts beside which config ids for the best reading are named."""
 
 
 def judge_wiring(result: StandaloneResult, rows: Sequence[RowFacts], hits: Sequence[ReadingHits]) -> WiringVerdict:
@@ -85,12 +47,18 @@ def judge_wiring(result: StandaloneResult, rows: Sequence[RowFacts], hits: Seque
     if other is not None and same_rows(best.figures, other.figures):
         difference = first_step_difference(best.figures, other.figures, confidence)
         ratio = walk_ratio(best.figures, other.figures, CONFIDENCE)
+    equals = _orders_alike(best, ranked, confidence)
+    poor = (best.figures.first_step.value or 0.0) < GOOD_FIT and bool(equals)
     verdict = _verdict(result, best is declared, declared is not None, difference)
     if (best.figures.first_step.value or 0.0) < LEAST_FIT:
         verdict = "nothing_fits"
+    elif poor and verdict in ("sound", "cannot_separate"):
+        verdict = "poor_fit"
+    # Where the order of the states hardly matters, the one that a server can feed needs no change of weights.
+    served = next((item for item in (best, *equals) if _is_in_layer_order(item.facts)), best)
     spelling = None
-    if verdict not in ("sound", "nothing_fits", "unlabelled") and best.facts.states is not None:
-        spelling = spell(best.facts.states, result.declared.target_class, result.declared.target_layers)
+    if verdict in ADVISED and not poor and served.facts.states is not None:
+        spelling = spell(served.facts.states, result.declared.target_class, result.declared.target_layers)
     return WiringVerdict(
         verdict=verdict,
         best=best,
@@ -101,18 +69,33 @@ def judge_wiring(result: StandaloneResult, rows: Sequence[RowFacts], hits: Seque
         ratio=ratio,
         readings_tried=len(result.readings),
         spelling=spelling,
-        headline=_headline(verdict, result, difference),
-        fix=_fix(verdict, result, best, spelling, difference),
+        headline=advice.headline(verdict, result, best, difference, poor=poor),
+        fix=advice.fix(verdict, result, served, spelling, difference, poor=poor and verdict != "mis_wired"),
     )
-
-
-def state_names(states: tuple[int, ...] | None) -> str:
-    """HF hidden_states indices as people write them, e.g. `embed,2,4`."""
-    return "unlabelled" if states is None else ",".join("embed" if state == 0 else str(state) for state in states)
 
 
 def _is_declared(facts: ReadingFacts, result: StandaloneResult) -> bool:
     return facts.slots == result.declared.slots and facts.token_offset == SERVED_OFFSET
+
+
+def _is_in_layer_order(facts: ReadingFacts) -> bool:
+    return facts.states is not None and list(facts.states) == sorted(facts.states)
+
+
+def _orders_alike(
+    best: MeasuredReading, ranked: Sequence[MeasuredReading], confidence: float
+) -> tuple[MeasuredReading, ...]:
+    """Readings of the same states in another order that the best one is surely not, or hardly, ahead of."""
+    alike = []
+    for item in ranked:
+        orders = item is not best and set(item.facts.slots) == set(best.facts.slots)
+        if not orders or item.facts.token_offset != best.facts.token_offset:
+            continue
+        if same_rows(best.figures, item.figures):
+            ahead = first_step_difference(best.figures, item.figures, confidence)
+            if ahead.low is not None and ahead.low <= SEPARATION:
+                alike.append(item)
+    return tuple(alike)
 
 
 def _verdict(result: StandaloneResult, best_is_declared: bool, placed: bool, difference: Estimate | None) -> Verdict:
@@ -130,102 +113,3 @@ def _verdict(result: StandaloneResult, best_is_declared: bool, placed: bool, dif
     if best_is_declared:
         return "sound"
     return "mis_wired" if difference.low > SEPARATION else "cannot_separate"
-
-
-def _headline(verdict: Verdict, result: StandaloneResult, difference: Estimate | None) -> str:
-    if verdict == "cannot_separate":
-        return _no_separation(difference)
-    close = difference is not None and difference.low is not None and difference.low <= SEPARATION
-    return {
-        "sound": "wiring is sound: serving feeds the drafter the states it reads best"
-        + (" (the runner-up may read as well)" if close else ""),
-        "nothing_fits": "no reading fits: the drafter hardly predicts the target, whatever it is fed",
-        "mis_wired": "mis-wired: serving would feed the drafter other states than it reads best",
-        "unlabelled": "wiring unknown: the captured states carry no labels, so only the best reading can be named",
-        "declared_not_captured": (
-            f"wiring unknown: serving would feed states {state_names(result.declared.captured)}, "
-            f"the rows hold only states {state_names(result.rows.states)}"
-        ),
-        "cannot_serve": f"cannot be served as configured: {result.declared.problem}",
-        "unknown_rule": f"wiring unknown: {result.declared.problem or 'what serving would feed cannot be told'}",
-    }[verdict]
-
-
-def _no_separation(difference: Estimate | None) -> str:
-    if difference is None:
-        return "cannot tell: the declared reading has no other reading on the same rows to be compared with"
-    if difference.low is None:
-        return f"cannot tell: {difference.rows} rows are too few for an interval"
-    if _looks_worse(difference):
-        return (
-            f"cannot tell yet: the declared reading looks worse than the best, but {difference.rows} rows may mislead"
-        )
-    return "cannot separate: another reading is ahead of the declared one, by chance or by next to nothing"
-
-
-def _fix(
-    verdict: Verdict,
-    result: StandaloneResult,
-    best: MeasuredReading,
-    spelling: Spelling | None,
-    difference: Estimate | None,
-) -> tuple[str, ...]:
-    if verdict == "sound":
-        return ()
-    if verdict == "unlabelled":
-        return ("name the captured states with `--states` (HF hidden_states indices, `embed` for 0) and run again",)
-    if verdict == "nothing_fits":
-        return ("look at the warnings, at how the rows were captured and at the drafter's training before its wiring",)
-    if verdict == "cannot_separate":
-        known = "" if difference is not None and _looks_worse(difference) else "; nothing is known to be wrong by now"
-        return (f"capture more rows and run again{known}",)
-    lines = []
-    if verdict == "declared_not_captured":
-        lines.append(
-            f"capture rows that also hold states {state_names(_missing(result))} and run again, to compare the two"
-        )
-    if best.facts.token_offset != SERVED_OFFSET:
-        lines.append(
-            f"the best reading pairs state t with token t{best.facts.token_offset:+d}; every server pairs t with t+1: "
-            "no config mends this, the drafter must be trained again"
-        )
-        return tuple(lines)
-    return (*lines, *_config_lines(result, best, spelling))
-
-
-def _looks_worse(difference: Estimate) -> bool:
-    return difference.value is not None and difference.value > 5 * SEPARATION
-
-
-def _config_lines(result: StandaloneResult, best: MeasuredReading, spelling: Spelling | None) -> tuple[str, ...]:
-    wanted = f"states {state_names(best.facts.states)}"
-    if spelling is None or spelling.ids is None:
-        reason = spelling.problem if spelling else "its states are not labelled"
-        return (f"the best reading needs {wanted}, and no ids are known that serve it: {reason}",)
-    lines = []
-    if spelling.block_order is not None:
-        lines.append(
-            "SGLang joins states in layer order: first re-order the column blocks of the drafter's fc.weight to "
-            f"{list(spelling.block_order)} (block numbers as they are now)"
-        )
-    block = {"use_aux_hidden_state": True, "eagle_aux_hidden_state_layer_ids": list(spelling.ids)}
-    lines.append(f'set in the drafter\'s config.json: "eagle_config": {json.dumps(block)}')
-    lines.append(f"this feeds {wanted} by the rule `{spelling.rule}`, {spelling.valid_for}")
-    now = result.declared.config_ids
-    lines.append(
-        f"now: {'ids ' + str(list(now)) if now is not None else 'no ids, so the defaults hold'}, {_now(result)}"
-    )
-    if result.declared.ignored_top_level_ids is not None:
-        lines.append("ids at the top level of config.json are never read by SGLang; they belong into `eagle_config`")
-    return tuple(lines)
-
-
-def _now(result: StandaloneResult) -> str:
-    captured = result.declared.captured
-    if captured is None:
-        return "what they feed is unknown"
-    return f"feeding states {state_names(captured)} by the rule `{result.declared.rule}`, {result.declared.valid_for}"
-
-
-def _missing(result: StandaloneResult) -> tuple[int, ...]:
-    return tuple(state for state in result.declared.captured or () if state not in (result.rows.states or ()))

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from orchestrator.compare.figures import Coverage, coverage
-from orchestrator.diagnosis.wiring import MeasuredReading, WiringVerdict, judge_wiring
+from orchestrator.diagnosis.verdict import MeasuredReading, WiringVerdict
+from orchestrator.diagnosis.wiring import judge_wiring
 from orchestrator.records import RunRecord
 from remote_payload.schema import ReadingHits, RowFacts, StandaloneResult
 

@@ -4,7 +4,7 @@ import dataclasses
 from typing import Any
 
 from orchestrator.compare.stats import Estimate
-from orchestrator.diagnosis.wiring import MeasuredReading, WiringVerdict
+from orchestrator.diagnosis.verdict import MeasuredReading, WiringVerdict
 from orchestrator.records import RunRecord
 from orchestrator.report.content import RunReport, StandaloneReport, columns
 from orchestrator.report.text import DEFINITIONS

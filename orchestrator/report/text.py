@@ -2,7 +2,8 @@
 
 import textwrap
 
-from orchestrator.diagnosis.wiring import MeasuredReading, WiringVerdict, state_names
+from orchestrator.diagnosis.advice import state_names
+from orchestrator.diagnosis.verdict import MeasuredReading, WiringVerdict
 from orchestrator.report.content import RunReport, StandaloneReport, columns
 from orchestrator.report.head import head, labelled
 from orchestrator.report.table import table

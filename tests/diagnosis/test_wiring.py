@@ -2,7 +2,8 @@ from dataclasses import replace
 
 import pytest
 
-from orchestrator.diagnosis.wiring import WiringVerdict, judge_wiring
+from orchestrator.diagnosis.verdict import WiringVerdict
+from orchestrator.diagnosis.wiring import judge_wiring
 from orchestrator.errors import InvalidRunError
 from remote_payload.schema import DeclaredWiring
 from tests.support.made_results import made_declared, made_hits, made_readings, made_result, made_row
@@ -115,8 +116,60 @@ def test_declared_states_that_were_not_captured_are_named() -> None:
     verdict = judge(STORY, made_declared((2, 4, 6), None))
     assert verdict.verdict == "declared_not_captured"
     assert "2,4,6" in verdict.headline
-    assert "states 6" in verdict.fix[0]
-    assert "[-1, 1, 3]" in verdict.fix[1]
+    assert verdict.fix == ("capture rows that also hold the state 6 and run again: only then the two compare",)
+    assert verdict.spelling is None
+
+
+def test_no_weight_is_re_ordered_while_what_serving_feeds_was_not_captured() -> None:
+    near = {((0, 2, 1), 1): 0.31, ((0, 1, 2), 1): 0.30}  # a right drafter of embed,2,4 on rows of 2,4,5
+    verdict = judge(near, made_declared((0, 2, 4), None, config_ids=(-1, 1, 3)), states=(2, 4, 5))
+    assert verdict.verdict == "declared_not_captured"
+    assert verdict.fix == ("capture rows that also hold the state embed and run again: only then the two compare",)
+
+
+@pytest.mark.parametrize("best", [(0, 2, 1), (0, 1, 2)])
+def test_a_drafter_of_other_states_is_suspected_where_order_hardly_matters(best: tuple[int, ...]) -> None:
+    near = {((0, 2, 1), 1): 0.30, ((0, 1, 2), 1): 0.30, (best, 1): 0.31}
+    verdict = judge(near, made_declared((2, 4, 5), EMBED, config_ids=(1, 3, 4)), states=(2, 4, 5))
+    assert verdict.verdict == "poor_fit"
+    assert "no reading fits well" in verdict.headline
+    assert "not captured" in verdict.headline
+    assert "`embed`" in verdict.fix[0]
+    assert "more rows of states 2,4,5 cannot help" in verdict.fix[0]
+    assert verdict.spelling is None
+
+
+def test_poor_readings_whose_order_matters_are_judged_as_ever() -> None:
+    apart = {((0, 1, 2), 1): 0.45, ((0, 2, 1), 1): 0.25}
+    assert judge(apart, made_declared((2, 4, 5), EMBED), states=(2, 4, 5)).verdict == "sound"
+    assert judge(apart, made_declared((2, 4, 5), (0, 2, 1)), states=(2, 4, 5)).verdict == "mis_wired"
+
+
+def test_nothing_is_advised_on_a_poor_reading_that_cannot_be_served() -> None:
+    near = {((0, 2, 1), 1): 0.31, ((0, 1, 2), 1): 0.30}
+    verdict = judge(near, made_declared(None, None, problem="captured 2 of 3"), states=(2, 4, 5))
+    assert verdict.verdict == "unknown_rule"
+    assert "nor does any reading fit well" in verdict.headline
+    assert not [line for line in verdict.fix if "config.json" in line or "fc.weight" in line]
+
+
+def test_an_order_that_can_be_served_is_preferred_to_one_as_good_that_cannot() -> None:
+    near = {((0, 2, 1), 1): 0.76, ((0, 1, 2), 1): 0.75, ((1, 2, 3), 1): 0.30}
+    verdict = judge(near, made_declared((2, 4, 5), LATER))
+    assert verdict.verdict == "mis_wired"
+    assert '"eagle_aux_hidden_state_layer_ids": [-1, 1, 3]' in verdict.fix[0]
+    assert not [line for line in verdict.fix if "fc.weight" in line]
+
+
+def test_weights_are_only_re_ordered_for_a_reading_that_is_clearly_right() -> None:
+    poor = judge({((2, 0, 1), 1): 0.40, ((1, 2, 3), 1): 0.15}, made_declared((2, 4, 5), LATER))
+    assert poor.verdict == "mis_wired"
+    assert len(poor.fix) == 1
+    assert "before changing any weight" in poor.fix[0]
+
+
+def test_a_single_row_is_one() -> None:
+    assert "1 row is too few" in judge(STORY, made_declared((2, 4, 5), LATER), rows=1).headline
 
 
 def test_a_config_that_cannot_be_served_says_so() -> None:
