@@ -3,7 +3,9 @@
 Text that came from a host may hold control sequences; all text but job logs in a pipe is cleaned before it is printed.
 """
 
+import codecs
 import json
+import math
 import os
 import sys
 from typing import TYPE_CHECKING, Any, TextIO
@@ -18,7 +20,9 @@ if TYPE_CHECKING:
     from remote_payload.schema import CancelAnswer, StatusAnswer
 
 _RED, _YELLOW, _CYAN, _PLAIN = "\x1b[31m", "\x1b[33m", "\x1b[36m", "\x1b[0m"
-_TERMINAL_SAFE_BYTES = frozenset(b"\n\r\t\b")
+_LINE_CONTROLS = "\n\r\t\b"  # what a progress line of a job needs, and no terminal is harmed by
+_DECODERS: dict[str, codecs.IncrementalDecoder] = {}
+"""By stream: a character may come in two pieces."""
 
 
 def out(text: str) -> None:
@@ -27,8 +31,8 @@ def out(text: str) -> None:
 
 
 def out_json(value: Any) -> None:
-    """Data as one line of JSON, to stdout; unknown is null. Raises ValueError on NaN."""
-    _write(sys.stdout, json.dumps(value, ensure_ascii=True, allow_nan=False) + "\n")
+    """Data as one line of JSON, to stdout; unknown is null, and so is a number that JSON cannot carry."""
+    _write(sys.stdout, json.dumps(_finite(value), ensure_ascii=True, allow_nan=False) + "\n")
 
 
 def note(text: str) -> None:
@@ -42,19 +46,22 @@ def warn(text: str) -> None:
 
 
 def raw(data: bytes, stream: str) -> None:
-    """A job's output as it came, to `stdout` or `stderr`; a terminal gets no control bytes it would obey."""
+    """A job's output as it came, to `stdout` or `stderr`; a terminal gets nothing it would obey, as `safe` says."""
     target = sys.stderr if stream == "stderr" else sys.stdout
     if target.isatty():
-        data = bytes(byte for byte in data if byte >= 0x20 or byte in _TERMINAL_SAFE_BYTES)
+        if stream not in _DECODERS:
+            _DECODERS[stream] = codecs.getincrementaldecoder("utf-8")("backslashreplace")
+        _write(target, safe(_DECODERS[stream].decode(data), _LINE_CONTROLS))
+        return
     target.flush()
     target.buffer.write(data)
     target.buffer.flush()
 
 
-def safe(text: str) -> str:
-    """The text with everything a terminal might obey written as an escape; newlines and tabs stay."""
+def safe(text: str, controls: str = "\n\t") -> str:
+    """The text with everything a terminal might obey written as an escape; only the `controls` stay."""
     return "".join(
-        char if char.isprintable() or char in "\n\t" else char.encode("unicode_escape").decode() for char in text
+        char if char.isprintable() or char in controls else char.encode("unicode_escape").decode() for char in text
     )
 
 
@@ -151,6 +158,17 @@ def show_cancel(answer: "CancelAnswer", *, as_json: bool) -> None:
         out_json(cancel_json(answer))
     else:
         out(cancel_text(answer))
+
+
+def _finite(value: Any) -> Any:
+    """The value with None for NaN and infinities, at any depth."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return value
 
 
 def _colour_wanted(stream: TextIO) -> bool:

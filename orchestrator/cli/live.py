@@ -1,10 +1,11 @@
 """A run as it goes on: bars on a terminal, plain lines elsewhere, JSON lines for scripts."""
 
 import dataclasses
-import json
+import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from orchestrator.cli import console
 from orchestrator.updates import LogArrived, Note, Progressed, Reconnecting, StateChanged, Update
@@ -29,17 +30,16 @@ def watching(*, as_json: bool, quiet: bool = False) -> Iterator[Tell]:
         yield _Lines().tell
 
 
-def update_json(update: Update) -> str:
-    """One update as one line of JSON: `update` names its kind."""
+def update_values(update: Update) -> dict[str, Any]:
+    """One update as JSON values: `update` names its kind."""
     if isinstance(update, LogArrived):
-        text = update.data.decode(errors="replace")
-        return json.dumps({"update": "log", "stream": update.stream, "text": text})
+        return {"update": "log", "stream": update.stream, "text": update.data.decode(errors="replace")}
     if isinstance(update, Progressed):
-        return json.dumps({"update": "event", **dataclasses.asdict(update.event)})
+        return {"update": "event", **dataclasses.asdict(update.event)}
     if isinstance(update, StateChanged):
-        return json.dumps({"update": "state", **dataclasses.asdict(update.state)})
+        return {"update": "state", **dataclasses.asdict(update.state)}
     name = "note" if isinstance(update, Note) else "reconnecting"
-    return json.dumps({"update": name, **dataclasses.asdict(update)})
+    return {"update": name, **dataclasses.asdict(update)}
 
 
 def update_line(update: Update) -> str | None:
@@ -56,15 +56,30 @@ def update_line(update: Update) -> str | None:
 
 
 def _event_line(event: Event) -> str:
-    counted = ""
-    if event.done is not None:
-        counted = f" {event.done:g}" + (f"/{event.total:g}" if event.total is not None else "")
-        counted += f" {event.unit}" if event.unit else ""
-    return f"{event.kind}: {event.name}{counted}{f' - {event.message}' if event.message else ''}"
+    counted = f" {counted_text(event)}" if event.done is not None else ""
+    line = f"{event.kind}: {event.name}{counted}{f' - {event.message}' if event.message else ''}"
+    return console.safe(line, "\t")  # a newline of the host's would begin a line that looks like ours
+
+
+def counted_text(event: Event) -> str:
+    """How far it is, e.g. `3/12 rows`; empty where the event does not say."""
+    if event.done is None:
+        return ""
+    of = "" if event.total is None else f"/{_count(event.total)}"
+    return f"{_count(event.done)}{of}{f' {event.unit}' if event.unit else ''}"
+
+
+def _count(value: float) -> str:
+    """Whole numbers as such, others with a decimal; nothing a person would have to decipher."""
+    if not math.isfinite(value):
+        return "unknown"
+    if abs(value) >= 1e9:
+        return f"{value:.3g}"
+    return f"{value:.0f}" if value == int(value) else f"{value:.1f}"
 
 
 def _json(update: Update) -> None:
-    console.out(update_json(update))
+    console.out_json(update_values(update))
 
 
 class _Lines:
@@ -86,26 +101,41 @@ class _Lines:
 
 @contextmanager
 def _bars() -> Iterator[Tell]:
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    """One bar: what is going on now. It goes away with the phase it counts, and at the end."""
+    from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, TextColumn("{task.fields[message]}"), console=console.rich_stderr()) as progress:
-        tasks: dict[str, object] = {}
+    name, counted, message = (
+        TextColumn(f"{{task.fields[{key}]}}", markup=False) for key in ("name", "counted", "message")
+    )
+    columns = (name, BarColumn(), counted, TimeElapsedColumn(), message)
+    with Progress(*columns, console=console.rich_stderr(), transient=True) as progress:
+        shown: tuple[str, TaskID] | None = None
 
         def tell(update: Update) -> None:
+            nonlocal shown
             if isinstance(update, Progressed) and update.event.kind == "progress":
                 event = update.event
-                if event.name not in tasks:
-                    tasks[event.name] = progress.add_task(console.safe(event.name), total=event.total, message="")
-                progress.update(
-                    tasks[event.name],  # type: ignore[arg-type] # rich's TaskID is an int under another name
-                    completed=event.done or 0,
-                    total=event.total,
-                    message=console.safe(event.message),
-                )
+                words: dict[str, Any] = {
+                    "name": _cell(event.name),
+                    "counted": _cell(counted_text(event)),
+                    "message": _cell(event.message),
+                }
+                if shown is None or shown[0] != event.name:
+                    if shown is not None:
+                        progress.remove_task(shown[1])
+                    shown = event.name, progress.add_task("", total=None, **words)
+                progress.update(shown[1], completed=_finite(event.done) or 0, total=_finite(event.total), **words)
                 return
             line = update_line(update)
             if line is not None:
-                progress.console.print(line, markup=False, highlight=False)
+                progress.console.print(console.safe(line), markup=False, highlight=False)
 
         yield tell
+
+
+def _cell(text: str) -> str:
+    return console.safe(text, "")
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
