@@ -26,10 +26,18 @@ def absolute_root(text: str) -> Path:
 
     Raises Refusal when it is not an absolute path.
     """
-    root = Root.at(text).path if "\0" not in text else Path()
+    root = Root.at(text).path if fits_the_kernel(text) else Path()
     if not root.is_absolute():
         raise Refusal("bad_request", f"`root` must be an absolute path or start with `~/`, found: {text!r}")
     return Path(os.path.realpath(root))
+
+
+def fits_the_kernel(text: str) -> bool:
+    """Whether a text can be a path, an argument or a variable: no NUL, nothing that no encoding knows."""
+    try:
+        return b"\0" not in os.fsencode(text)
+    except UnicodeEncodeError:
+        return False
 
 
 def make_folders(root: Path) -> None:

@@ -79,7 +79,7 @@ class _Stream:
             with self._path.open("rb") as file:
                 file.seek(self._offset)
                 data = file.read(CHUNK_BYTES)
-        except FileNotFoundError:
+        except OSError:  # not there (yet), or something else in its place
             return False
         if data:
             text = base64.b64encode(data).decode("ascii")
@@ -91,7 +91,7 @@ class _Stream:
         """Send what is there now, and no more: its writer may be faster than the link. True if anything was sent."""
         try:
             end = self._path.stat().st_size
-        except FileNotFoundError:
+        except OSError:  # not there (yet), or something else in its place
             return False
         start = self._offset
         while self._offset < end and self._send_next(send):
@@ -208,5 +208,5 @@ def _send_result(run: RunDir, limit_bytes: int, send: Send) -> None:
 def _read_manifest(run: RunDir) -> Manifest | None:
     try:
         return from_json(Manifest, run.manifest.read_text(encoding="utf-8"))
-    except (FileNotFoundError, UnicodeDecodeError, SchemaError):
+    except (OSError, UnicodeDecodeError, SchemaError):
         return None

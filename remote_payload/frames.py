@@ -1,11 +1,11 @@
 """How a verb reads its request and writes its frames: `NONCE JSON`, a line each."""
 
-import json
 import os
 import re
 from collections.abc import Callable
 
 from remote_payload.schema import Frame, SchemaError, to_json
+from remote_payload.schema.record import parse_json
 
 NONCE_PATTERN = re.compile(r"[A-Za-z0-9_-]{8,128}")
 
@@ -32,10 +32,7 @@ class FrameWriter:
 
 def nonce_of(request: bytes) -> str:
     """The nonce of a request whose other keys may be wrong. Raises SchemaError."""
-    try:
-        value = json.loads(request)
-    except ValueError as error:
-        raise SchemaError(f"$: expected a JSON request on stdin, found: {error}") from None
+    value = parse_json(request, "a JSON request on stdin")
     nonce = value.get("nonce") if isinstance(value, dict) else None
     if not isinstance(nonce, str) or NONCE_PATTERN.fullmatch(nonce) is None:
         raise SchemaError(f"$.nonce: expected {NONCE_PATTERN.pattern}, found: {nonce!r}")

@@ -5,6 +5,7 @@ The lock (flock) is the strongest sign of life: the kernel drops it when the sup
 
 import contextlib
 import fcntl
+import math
 import os
 import time
 from dataclasses import dataclass
@@ -49,9 +50,10 @@ def read_beat(path: Path) -> Beat | None:
     """The last beat; None before the first."""
     try:
         fields = path.read_text(encoding="utf-8").split()
-        return Beat(count=int(fields[0]), boottime_s=float(fields[1]), host=fields[2])
+        beat = Beat(count=int(fields[0]), boottime_s=float(fields[1]), host=fields[2])
     except (OSError, ValueError, IndexError):
         return None
+    return beat if math.isfinite(beat.boottime_s) else None
 
 
 def beat_age_s(path: Path) -> float | None:
@@ -67,7 +69,7 @@ def is_held(path: Path) -> bool:
     """Whether a supervisor holds the file's lock, so is alive. False also where the file system has no locks."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:
+    except OSError:  # not there, or not ours to read
         return False
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from remote_payload import supervisor
-from remote_payload.claim import absolute_root, lock_claim, make_folders, remove_unstarted
+from remote_payload.claim import absolute_root, fits_the_kernel, lock_claim, make_folders, remove_unstarted
 from remote_payload.detach import DetachError, DiedError, Report, start_detached
 from remote_payload.frames import FrameWriter
 from remote_payload.refusal import Refusal, disk_refusal
@@ -55,19 +55,12 @@ def _check(request: LaunchRequest, archive: Path) -> None:
             f"found: {sorted(request.secrets)}"
         )
     for name, value in (*spec.environment.items(), *request.secrets.items()):
-        if not name or "=" in name or not _fits_the_kernel(name + value):
+        if not name or "=" in name or not fits_the_kernel(name + value):
             raise SchemaError(f"$.spec.environment: a name or value that no environment can hold, at: {name!r}")
-    if not _fits_the_kernel(spec.python):
+    if not fits_the_kernel(spec.python):
         raise SchemaError(f"$.spec.python: not a path: {spec.python!r}")
     if archive.stem != spec.payload_sha256:
         raise SchemaError(f"$.spec.payload_sha256: this payload is {archive.name}, found: {spec.payload_sha256!r}")
-
-
-def _fits_the_kernel(text: str) -> bool:
-    try:
-        return b"\0" not in os.fsencode(text)
-    except UnicodeEncodeError:
-        return False
 
 
 def _claimed(request: LaunchRequest, run: RunDir, archive: Path, claim: int) -> str:
@@ -76,7 +69,7 @@ def _claimed(request: LaunchRequest, run: RunDir, archive: Path, claim: int) -> 
         spec_bytes = to_json(request.spec).encode("ascii")
         if not run.spec.exists():
             _write_spec(run, spec_bytes)
-        elif run.spec.read_bytes() != spec_bytes:
+        elif _content(run.spec) != spec_bytes:
             raise Refusal(
                 "claimed_by_other_spec",
                 f"another run with another spec owns this run id: {request.spec.run_id}",
@@ -88,6 +81,13 @@ def _claimed(request: LaunchRequest, run: RunDir, archive: Path, claim: int) -> 
         return _start(request, run, archive, claim)
     finally:
         os.close(claim)
+
+
+def _content(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except OSError:  # a folder in its place, another user's: no spec of ours
+        return None
 
 
 def _write_spec(run: RunDir, spec_bytes: bytes) -> None:

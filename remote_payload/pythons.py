@@ -1,5 +1,6 @@
 """Which Python interpreters a host has, and what each could run. Nothing heavy is imported to find out."""
 
+import errno
 import json
 import os
 import time
@@ -82,6 +83,8 @@ def _ask(path: str) -> BoundedChild | OSError:
         return BoundedChild([path, "-c", _QUESTION])
     except OSError as error:
         return error
+    except ValueError:  # a NUL, or a character that no path can hold
+        return OSError(errno.EINVAL, "not a path")
 
 
 def _answer_of(path: str, child: BoundedChild | OSError, until_s: float) -> PythonFacts:

@@ -12,6 +12,9 @@ from remote_payload.refusal import Refusal
 from remote_payload.rundir import RunDir, write_atomically
 from remote_payload.schema import Failure, RunSpec, RunState, SchemaError, from_json, to_json
 
+DAMAGE = (OSError, UnicodeDecodeError, SchemaError)
+"""What reading a record raises that something else stands in the place of, or that cannot be read."""
+
 
 def run_at(root: Path, run_id: str) -> RunDir:
     """The run's directory. Raises Refusal `no_such_run` when nobody ever claimed it."""
@@ -23,29 +26,33 @@ def run_at(root: Path, run_id: str) -> RunDir:
 
 def read_state(run: RunDir) -> RunState | None:
     """The state as written; None when the launch never got so far. Raises Refusal on a damaged file."""
+    with contextlib.suppress(*DAMAGE):
+        return _parse_state(run)
+    time.sleep(0.05)  # see `overwrite`
     try:
         return _parse_state(run)
-    except (UnicodeDecodeError, SchemaError):
-        time.sleep(0.05)  # see `overwrite`
-    try:
-        return _parse_state(run)
-    except (UnicodeDecodeError, SchemaError) as error:
+    except DAMAGE as error:
         message = f"the run's state is damaged: {error}: {run.state}"
-        raise Refusal("no_such_run", message, "look at the file on the host, or run again") from None
+        raise Refusal("no_such_run", message, "`cancel` ends what still runs of it; then run again") from None
 
 
 def _parse_state(run: RunDir) -> RunState | None:
     try:
-        return from_json(RunState, run.state.read_text(encoding="utf-8"))
+        state = from_json(RunState, run.state.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
+    if state.run_id != run.path.name:
+        raise SchemaError(f"$.run_id: expected {run.path.name}, found: {state.run_id}")
+    return state
 
 
 def read_spec(run: RunDir) -> RunSpec:
     """What was asked. Raises FileNotFoundError before it was written, Refusal on a damaged file."""
     try:
         return from_json(RunSpec, run.spec.read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, SchemaError) as error:
+    except FileNotFoundError:
+        raise
+    except DAMAGE as error:
         raise Refusal("no_such_run", f"the run's spec is damaged: {error}: {run.spec}") from None
 
 

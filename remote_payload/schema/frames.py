@@ -3,11 +3,10 @@
 A frame line is exactly the nonce, a space, the JSON and a newline; every other line of stdout is noise.
 """
 
-import json
 from typing import Literal
 
 from remote_payload.schema.host import HostFacts
-from remote_payload.schema.record import Record, SchemaError, from_value
+from remote_payload.schema.record import Record, SchemaError, from_value, parse_json
 from remote_payload.schema.requests import CancelAnswer, StatusAnswer
 from remote_payload.schema.run import Manifest, RunState
 
@@ -133,10 +132,7 @@ FRAME_KINDS: dict[str, type[Frame]] = {
 
 def frame_from_json(text: str) -> Frame:
     """Read a frame by its `kind`. Raises SchemaError."""
-    try:
-        value = json.loads(text)
-    except ValueError as error:
-        raise SchemaError(f"$: expected a frame, found: {error}") from None
+    value = parse_json(text, "a frame")
     kind = value.get("kind") if isinstance(value, dict) else None
     if not isinstance(kind, str) or kind not in FRAME_KINDS:
         raise SchemaError(f"$.kind: expected one of {', '.join(FRAME_KINDS)}, found: {kind!r}")

@@ -1,9 +1,8 @@
 """What a run is asked to do: one record per job kind, chosen by its `kind`."""
 
-import json
 from typing import Literal
 
-from remote_payload.schema.record import Record, SchemaError, from_value, require, require_finite
+from remote_payload.schema.record import Record, SchemaError, from_value, parse_json, require, require_finite
 
 MAX_STEPS = 16
 
@@ -74,7 +73,7 @@ JOB_KINDS: dict[str, type[StandaloneJob] | type[SelftestJob]] = {"standalone": S
 
 def job_from_json(text: str) -> Job:
     """Read a job by its `kind`. Raises SchemaError."""
-    value = json.loads(text)
+    value = parse_json(text, "a job")
     kind = value.get("kind") if isinstance(value, dict) else None
     if not isinstance(kind, str) or kind not in JOB_KINDS:
         raise SchemaError(f"$.kind: expected one of {', '.join(JOB_KINDS)}, found: {kind!r}")

@@ -21,6 +21,9 @@ else:  # younger than Python 3.10, and only type checkers look at it
 
 
 SCHEMA_VERSION = 1
+INT_RANGE = (-(2**63), 2**63 - 1)
+"""What the kernel's calls can take: a larger offset, size or pid is damage."""
+SHOWN_CHARACTERS = 200
 
 R = TypeVar("R", bound="Record")
 
@@ -96,17 +99,23 @@ def to_json(record: Any) -> str:
 
 
 def from_json(cls: type[R], text: str | bytes) -> R:
-    """Read one record. Raises SchemaError naming the path, what was expected and what was found."""
-    try:
-        value = json.loads(text, parse_constant=_refuse_constant)
-    except ValueError as error:
-        raise SchemaError(f"$: expected JSON for {cls.__name__}, found: {error}") from None
-    return from_value(cls, value)
+    """Read one record. Raises SchemaError naming the path, what was expected and what was found; nothing else."""
+    return from_value(cls, parse_json(text, f"JSON for {cls.__name__}"))
 
 
 def from_value(cls: type[R], value: object) -> R:
     """As `from_json`, for a value that is already parsed."""
     return typing.cast(R, _record(cls, value, "$"))
+
+
+def parse_json(text: str | bytes, expected: str) -> Any:
+    """The value of a JSON text from somebody else; `expected` are the words for it. Raises SchemaError."""
+    try:
+        return json.loads(text, parse_constant=_refuse_constant)
+    except ValueError as error:
+        raise SchemaError(f"$: expected {expected}, found: {error}") from None
+    except RecursionError:
+        raise SchemaError(f"$: expected {expected}, found: brackets nested too deep") from None
 
 
 @functools.cache
@@ -148,7 +157,7 @@ def _value(hint: Any, value: object, path: str) -> object:
     if origin is Literal:
         if value in get_args(hint) and not isinstance(value, bool):
             return value
-        raise SchemaError(f"{path}: expected one of {', '.join(map(repr, get_args(hint)))}, found: {value!r}")
+        raise SchemaError(f"{path}: expected one of {', '.join(map(repr, get_args(hint)))}, found: {_shown(value)}")
     if origin is tuple:
         if not isinstance(value, list):
             raise SchemaError(f"{path}: expected a list, found: {type(value).__name__}")
@@ -165,8 +174,22 @@ def _value(hint: Any, value: object, path: str) -> object:
 
 
 def _scalar(hint: Any, value: object, path: str) -> object:
-    if hint is float and isinstance(value, int) and not isinstance(value, bool):
+    if isinstance(value, bool) and hint is not bool:
+        raise SchemaError(f"{path}: expected {hint.__name__}, found: {value!r}")
+    if isinstance(value, int) and not INT_RANGE[0] <= value <= INT_RANGE[1]:
+        raise SchemaError(f"{path}: expected a number of at most 64 bits, found: {_shown(value)}")
+    if hint is float and isinstance(value, int | float):
+        if not math.isfinite(value):  # `1e999` is JSON, and Python reads it as infinity
+            raise SchemaError(f"{path}: expected a finite number, found: {value}")
         return float(value)
-    if isinstance(value, hint) and not (isinstance(value, bool) and hint is not bool):
+    if isinstance(value, hint):
         return value
-    raise SchemaError(f"{path}: expected {hint.__name__}, found: {value!r}")
+    raise SchemaError(f"{path}: expected {hint.__name__}, found: {_shown(value)}")
+
+
+def _shown(value: object) -> str:
+    """A value in a message: short, whatever it is."""
+    if isinstance(value, list | dict):
+        return type(value).__name__  # its repr may nest deeper than Python can follow
+    shown = repr(value)
+    return shown if len(shown) <= SHOWN_CHARACTERS else f"{shown[:SHOWN_CHARACTERS]}..."

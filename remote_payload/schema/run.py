@@ -108,6 +108,8 @@ class RunState(Record):
 
     def __post_init__(self) -> None:
         require_run_id(self.run_id)
+        for pid in (self.supervisor_pid, self.worker_pid, *self.survivors):
+            require(pid is None or 0 < pid < 2**31, f"a pid must be 1..{2**31 - 1}, found: {pid}")
 
     @property
     def is_terminal(self) -> bool:

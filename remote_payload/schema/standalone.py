@@ -151,6 +151,8 @@ class RowsFacts(Record):
     final_state: Literal["post_norm", "pre_norm"]
     """Whether the stored final state already went through the target's final norm."""
     dtype: str
+    embedding_slots: tuple[int, ...] | None = None
+    """Slots that are the target's embedding output, whatever their labels; None = the target's embedding is unknown."""
 
 
 class Phase(Record):

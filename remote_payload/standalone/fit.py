@@ -5,17 +5,18 @@ from pathlib import Path
 from remote_payload.failure import JobFailure, rows_failure
 from remote_payload.schema.standalone import SkippedRow
 
-TOLD_ROWS = 20
+TOLD_ROWS = 5
 """Rows that a failure names at most."""
 
 
 def no_usable_row(folder: Path, skipped: tuple[SkippedRow, ...]) -> JobFailure:
     """The failure of a folder in which no row can be used."""
     lines = tuple(f"{row.name}: {row.reason}" for row in skipped[:TOLD_ROWS])
+    more = (f"and {len(skipped) - TOLD_ROWS} more",) if len(skipped) > TOLD_ROWS else ()
     return rows_failure(
         f"none of the {len(skipped)} rows can be used; the first, {lines[0]}",
         hint=f"look at the rows in: {folder}",
-        details=lines,
+        details=lines + more,
     )
 
 

@@ -1,6 +1,7 @@
 """Finding captured rows on disk, and the merged JSONL that may lie beside them. Reads no row."""
 
 import json
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,6 +40,8 @@ class Merged:
                 value = json.loads(file.readline())
             except ValueError as error:
                 return f"line {number + 1} of the merged JSONL is not JSON: {error}"
+            except RecursionError:
+                return f"line {number + 1} of the merged JSONL is nested too deeply"
         return value if isinstance(value, dict) else f"line {number + 1} of the merged JSONL is not an object"
 
 
@@ -57,7 +60,7 @@ def find_rows(folder: Path, merged: Path | None, max_rows: int | None) -> RowFol
 
     `merged` defaults to `merged.jsonl` in the folder itself, if there is one. Raises JobFailure(rows).
     """
-    if not folder.is_dir():
+    if not os.path.isdir(folder):  # noqa: PTH112 - Path.is_dir raises on names that are too long
         raise rows_failure(
             f"the folder of captured rows does not exist on this machine: {folder}",
             hint="`rows` must name a folder on the server that runs the job",

@@ -128,7 +128,7 @@ class Rig:
         for path in (self.root / "runs").glob("*"):
             state = path / "state.json"
             with contextlib.suppress(OSError, SchemaError):
-                found = from_json(RunState, state.read_text())
+                found = from_json(RunState, state.read_bytes())
                 if found.supervisor_pid and found.supervisor_start_ticks:
                     processes.send_signal(found.supervisor_pid, found.supervisor_start_ticks, signal.SIGKILL)
             while left := processes.marked(str(path.resolve())):

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from remote_payload import bytecode
 from remote_payload.schema import SelftestJob, to_json
 from tests.payload.rig import Rig, command_lines, frames_in, is_alive, of_kind, wait_for
 from tests.support.sshd import SshClientFiles, SshServer, running_sshd, session_pids
@@ -49,7 +50,9 @@ def test_a_session_does_not_wait_for_the_run_it_launched(rig: Rig, server: SshSe
 
 
 def test_a_run_outlives_its_session_and_the_follower_does_not(rig: Rig, server: SshServer, tmp_path: Path) -> None:
-    request = rig.launch_request(rig.spec("r1", SelftestJob(duration_s=4.0)), follow=True)
+    bytecode.make_bytecode(rig.pyz, bytecode.bytecode_folder(rig.pyz))  # or a third process would make it now
+    body = "while not (RUN / 'on').exists(): time.sleep(0.01)\n(RUN / 'result/ok').write_text('x')"
+    request = rig.launch_request(rig.spec("r1", python=rig.worker("w", body)), follow=True)
     with ssh(tmp_path, server, rig, "launch", request) as child:
         state = rig.running("r1")
         for pid in session_pids(server):
@@ -61,5 +64,6 @@ def test_a_run_outlives_its_session_and_the_follower_does_not(rig: Rig, server: 
         line for line in command_lines() if str(rig.pyz).encode() in line and line.rstrip(b"\0").endswith(b"launch")
     ]
     assert len(mine) <= 2  # the supervisor, and the follower until it writes its next frame
-    wait_for(lambda: len([line for line in command_lines() if line in mine]) == 1, patience_s=3)
+    wait_for(lambda: len([line for line in command_lines() if line in mine]) == 1)
+    (rig.run("r1").path / "on").touch()
     assert of_kind(rig.follow("r1"), "state")[-1].state.phase == "succeeded"

@@ -6,7 +6,17 @@ import pickle
 
 import pytest
 
-from remote_payload.schema import Event, Failure, PulseFrame, SelftestJob, Setting
+from remote_payload.schema import (
+    Event,
+    Failure,
+    PulseFrame,
+    SchemaError,
+    SelftestJob,
+    Setting,
+    frame_from_json,
+    from_json,
+    job_from_json,
+)
 from remote_payload.schema.record import Record
 
 
@@ -58,3 +68,51 @@ def test_copies_are_checked_again() -> None:
         dataclasses.replace(SelftestJob(), duration_s=-1.0)
     assert copy.deepcopy(event) == event
     assert pickle.loads(pickle.dumps(event)) == event
+
+
+class Numbers(Record):
+    whole: int = 0
+    real: float = 0.0
+    inner: Setting | None = None
+    names: dict[str, str] = dataclasses.field(default_factory=dict)
+
+
+DEEP = "[" * 900 + "]" * 900
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * 300_000,
+        '{"names": ' + '{"a":' * 200_000,
+        '{"whole": ' + "9" * 5000 + "}",
+        '{"whole": ' + "9" * 401 + "}",
+        '{"whole": 9223372036854775808}',
+        '{"real": ' + "9" * 401 + "}",
+        '{"real": 1e999}',
+        '{"real": NaN}',
+        '{"real": true}',
+        '{"whole": 1.0}',
+        f'{{"whole": {DEEP}}}',
+        f'{{"inner": {DEEP}}}',
+        f'{{"names": {{"a": {DEEP}}}}}',
+        '{"inner": {"key": "\\ud800", "value": 1, "source": ""}}',
+        b'{"whole": "\xff"}',
+        b"\xff\xfe\x00",
+        b"\xef\xbb\xbf[]",
+        "\ud800",
+    ],
+)
+def test_whatever_the_text_only_a_schema_error_comes_of_it(text: str | bytes) -> None:
+    with pytest.raises(SchemaError) as refused:
+        from_json(Numbers, text)
+    assert str(refused.value).startswith("$")
+    assert len(str(refused.value)) < 500
+    for read in (frame_from_json, job_from_json):
+        with pytest.raises(SchemaError):
+            read(text if isinstance(text, str) else text.decode("latin-1"))
+
+
+def test_the_largest_numbers_that_are_taken() -> None:
+    found = from_json(Numbers, '{"whole": -9223372036854775808, "real": 9223372036854775807}')
+    assert (found.whole, found.real) == (-(2**63), float(2**63))

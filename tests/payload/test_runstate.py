@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import shutil
 import threading
 import time
 from pathlib import Path
@@ -13,7 +14,7 @@ from remote_payload import heartbeat, processes, runstate
 from remote_payload.refusal import Refusal
 from remote_payload.rundir import RunDir
 from remote_payload.schema import Failure, RunState, SelftestJob, from_json
-from tests.payload.rig import Rig, kill, of_kind
+from tests.payload.rig import NONCE, Rig, kill, of_kind
 
 
 @pytest.fixture
@@ -78,7 +79,25 @@ def test_a_supervisor_on_another_host_is_believed_while_it_beats(run: RunDir, mo
     assert lost.phase == "lost"
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", '{"run_id": "r1"}', "\xff", '{"phase": "asleep"}'])
+DAMAGED = {
+    "empty": "",
+    "cut": "{",
+    "list": "[]",
+    "keys": '{"run_id": "r1"}',
+    "binary": "\xff",
+    "phase": '{"phase": "asleep"}',
+    "deep": "[" * 300_000,
+    "deep value": '{"run_id": "r1", "sequence": 1, "phase": ' + "[" * 900 + "]" * 900 + "}",
+    "digits": '{"run_id": "r1", "sequence": ' + "9" * 5000 + "}",
+    "float": '{"run_id": "r1", "sequence": 1, "phase": "running", "started_unix_s": ' + "9" * 401 + "}",
+    "infinite": '{"run_id": "r1", "sequence": 1, "phase": "running", "started_unix_s": 1e999}',
+    "pid": '{"run_id": "r1", "sequence": 1, "phase": "running", "supervisor_pid": 99999999999}',
+    "no pid": '{"run_id": "r1", "sequence": 1, "phase": "running", "supervisor_pid": -1}',
+    "another": '{"run_id": "r2", "sequence": 1, "phase": "running"}',
+}
+
+
+@pytest.mark.parametrize("content", DAMAGED.values(), ids=list(DAMAGED))
 def test_a_damaged_state_is_named_not_believed(run: RunDir, content: str) -> None:
     run.state.write_text(content, encoding="latin-1")
     with pytest.raises(Refusal, match="state is damaged") as refused:
@@ -88,20 +107,35 @@ def test_a_damaged_state_is_named_not_believed(run: RunDir, content: str) -> Non
 
 def test_damaged_runs_are_listed_beside_good_ones(rig: Rig) -> None:
     rig.launch(rig.spec("good"), follow=True)
-    rig.launch(rig.spec("bad"), follow=True)
-    rig.run("bad").state.write_text("{")
-    rig.run("empty").path.mkdir()
+    for name, content in DAMAGED.items():
+        run = rig.run(f"r1-{name.replace(' ', '-')}")
+        shutil.copytree(rig.run("good").path, run.path)
+        run.state.write_text(content, encoding="latin-1")
+    folder = rig.run("r2")
+    shutil.copytree(rig.run("good").path, folder.path)
+    folder.state.unlink()
+    folder.state.mkdir()
+    rig.run("s1").path.mkdir()
     answer = rig.status()
     assert [state.run_id for state in answer.states] == ["good"] == [spec.run_id for spec in answer.specs]
-    assert [line.partition(":")[0] for line in answer.unreadable] == ["bad", "empty"]
+    damaged = sorted(f"r1-{name.replace(' ', '-')}" for name in DAMAGED)
+    assert [line.partition(":")[0] for line in answer.unreadable] == [*damaged, "r2", "s1"]
+    for run_id in ("r1-deep", "r1-pid", "r2"):
+        request = f'{{"nonce": "{NONCE}", "root": "{rig.root}", "run_id": "{run_id}"}}'.encode()
+        (frame,) = rig.call("follow", request, exit_code=1)
+        assert frame.code == "no_such_run"  # type: ignore[union-attr]
 
 
 def test_a_run_removed_under_a_follower_ends_it(rig: Rig) -> None:
     request = rig.launch_request(rig.spec("r1", SelftestJob(duration_s=60)), follow=True)
     with rig.start("launch", request) as child:
         state = rig.running("r1")
+        assert child.stdout
+        assert child.stderr
+        while b'"kind":"state"' not in child.stdout.readline():  # until it follows
+            assert child.poll() is None
         rig.run("r1").state.unlink()
-        stdout, stderr = child.communicate(timeout=20)
+        stdout, stderr = child.stdout.read(), child.stderr.read()
     kill(state.supervisor_pid or 0)
     assert (child.returncode, stderr) == (1, b"")
     assert b"removed meanwhile" in stdout

@@ -1,0 +1,45 @@
+"""Which captured states are the target's embedding output: the one label that the rows themselves can prove.
+
+HF `hidden_states[0]` of a token is its row of embed_tokens; Gemma's times a constant, and rows captured in another
+dtype are rounded. So a state is the embedding where it points the same way. The output of a layer never does: attention
+and MLP have added to it.
+"""
+
+import torch
+
+from remote_payload.failure import rows_failure
+
+SAME_DIRECTION = 0.9995
+"""Cosine from which a state counts as an embedding row: float8's rounding stays above, bfloat16's far above."""
+ENOUGH_TOKENS = 0.5
+"""Share of tokens from which a slot is the embedding output: image tokens have other embeddings than the table's."""
+
+
+def embedding_shares(states: torch.Tensor, tokens: torch.Tensor, table: torch.Tensor) -> torch.Tensor:
+    """Share of tokens (T,) whose captured state points along their row of the table (V, Ht); states (T, n, Ht), (n,)."""
+    rows = table[tokens].float()[:, None]  # (T, 1, Ht)
+    cosine = torch.nn.functional.cosine_similarity(states.float(), rows, dim=-1)  # (T, n)
+    return (cosine > SAME_DIRECTION).float().mean(dim=0)
+
+
+def embedding_slots(shares: torch.Tensor) -> tuple[int, ...]:
+    """Slots that are the embedding output, by each slot's share (n,)."""
+    return tuple((shares >= ENOUGH_TOKENS).nonzero()[:, 0].tolist())
+
+
+def check_labels(slots: tuple[int, ...], states: tuple[int, ...]) -> None:
+    """Raise JobFailure(rows) where the labels contradict what the rows hold at `slots`."""
+    labelled = states.index(0) if 0 in states else None
+    if slots and (labelled is None or labelled not in slots):
+        said = f"slot {labelled} is labelled `embed`" if labelled is not None else "no slot is labelled `embed`"
+        raise rows_failure(
+            f"`states` contradicts the rows: {said}, but the target's embedding output is in slot: {slots[0]}",
+            hint="give `states` in the order the rows were captured in, slots counted from 0; "
+            f"slot {slots[0]} is `embed`, which is 0",
+        )
+    if labelled is not None and not slots:
+        raise rows_failure(
+            f"`states` contradicts the rows: slot {labelled} is labelled `embed`, but no captured state is the "
+            f"embedding output of the target, found: {', '.join(map(str, states))}",
+            hint="is `target` the model these rows were captured from? if it is, the labels are wrong",
+        )
