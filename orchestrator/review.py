@@ -1,7 +1,7 @@
 """A stored run and everything that can be said about it: read from disk, then judged."""
 
 from orchestrator.compare.diff import Diff, MeasuredRun, diff_numbers, diff_runs
-from orchestrator.errors import InvalidRunError
+from orchestrator.errors import InvalidRunError, NotFoundError
 from orchestrator.records import Baseline, RunRecord
 from orchestrator.report.content import RunReport, StandaloneReport, report_standalone
 from orchestrator.store import Store
@@ -9,20 +9,38 @@ from orchestrator.store.results import read_hits, read_standalone
 
 
 def review(store: Store, record: RunRecord) -> RunReport:
-    """Judge the run's result where it has one. Raises StoreError or InvalidRunError where the result is broken."""
+    """Judge the run's result where it has one.
+
+    Raises StoreError or InvalidRunError where the result is broken, or no longer what its manifest says.
+    """
     if not store.has_figures(record):
         return RunReport(record=record)
+    if problems := store.verify(record.run_id):
+        raise InvalidRunError(
+            f"the result of `{record.run_id}` is not what the run left: {'; '.join(problems)}",
+            hint=f"`eagle3-remote attach {record.run_id}` fetches it again",
+        )
     run = store.run_dir(record.run_id)
     return RunReport(record=record, standalone=report_standalone(read_standalone(run), *read_hits(run)))
 
 
 def compare(store: Store, record: RunRecord, baseline: Baseline) -> Diff:
-    """Compare a run with what a baseline means now. Raises InvalidRunError where either has no figures."""
+    """Compare a run with what a baseline means now.
+
+    Raises InvalidRunError where either has no figures, NotFoundError where the baseline's run is gone.
+    """
     run = _measured(store, record)
     entry = baseline.current
     if entry.run_id is None:
         return diff_numbers(run, entry.numbers)
-    return diff_runs(run, _measured(store, store.load(entry.run_id)))
+    try:
+        theirs = store.load_exact(entry.run_id)
+    except NotFoundError:
+        raise NotFoundError(
+            f"the baseline `{baseline.name}` means a run that is not on this laptop: {entry.run_id}",
+            hint=f"`eagle3-remote baseline set {baseline.name} RUN` lets it mean another one",
+        ) from None
+    return diff_runs(run, _measured(store, theirs))
 
 
 def _measured(store: Store, record: RunRecord) -> MeasuredRun:

@@ -48,13 +48,19 @@ def list_baselines(*, as_json: bool) -> None:
     """Every baseline and what it means now."""
     import dataclasses
 
-    baselines = Store.default().baselines()
+    store = Store.default()
+    baselines, unreadable = store.baselines(), store.unreadable_baselines()
     if as_json:
-        console.out_json({"baselines": [dataclasses.asdict(item) for item in baselines]})
+        console.out_json(
+            {
+                "baselines": [dataclasses.asdict(item) for item in baselines],
+                "unreadable": [{"name": item, "problem": problem} for item, problem in unreadable],
+            }
+        )
         return
     from orchestrator.report.baseline_text import baselines_text
 
-    console.out(baselines_text(baselines))
+    console.out(baselines_text(baselines, unreadable))
 
 
 @baseline.command()

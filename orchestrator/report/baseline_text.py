@@ -5,12 +5,13 @@ from orchestrator.report.moments import moment
 from orchestrator.report.table import table
 
 
-def baselines_text(baselines: tuple[Baseline, ...]) -> str:
-    """A line a baseline."""
-    if not baselines:
+def baselines_text(baselines: tuple[Baseline, ...], unreadable: tuple[tuple[str, str], ...] = ()) -> str:
+    """A line a baseline; those that cannot be read are named at the end with the reason."""
+    if not baselines and not unreadable:
         return "no baselines yet; `eagle3-remote baseline set NAME RUN` makes one"
     head = ["name", "means", "set (UTC)", "by", "note"]
-    return "\n".join(table([head, *(_baseline_cells(baseline) for baseline in baselines)]))
+    lines = table([head, *(_baseline_cells(baseline) for baseline in baselines)]) if baselines else []
+    return "\n".join([*lines, *(f"unreadable: {name}: {problem}" for name, problem in unreadable)])
 
 
 def baseline_text(baseline: Baseline) -> str:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from orchestrator.report.moments import moment
 from orchestrator.report.table import table
 
 if TYPE_CHECKING:  # `runs list` starts without the records
@@ -81,4 +81,4 @@ def _state_cells(state: RunState, heartbeat_age_s: float | None) -> list[str]:
 
 
 def _moment(unix_s: float | None) -> str:
-    return "-" if unix_s is None else time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(unix_s))
+    return moment(unix_s, zone="", unknown="-")

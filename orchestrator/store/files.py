@@ -20,9 +20,28 @@ def translated(doing: str, path: Path) -> Iterator[None]:
         ) from None
 
 
+def home_of(text: str) -> Path:
+    """The folder that EAGLE3_REMOTE_HOME names. Raises StoreError where that can be none, e.g. `~nobody/x`."""
+    try:
+        return Path(text).expanduser().absolute()
+    except (RuntimeError, OSError) as error:
+        raise StoreError(f"EAGLE3_REMOTE_HOME: expected a folder, found: {text!r} ({error})") from None
+
+
+def names_in(folder: Path) -> tuple[str, ...]:
+    """The names in a folder, sorted; none where it does not exist (yet). Raises StoreError where it is no folder."""
+    with translated("list", folder):
+        try:
+            return tuple(sorted(path.name for path in folder.iterdir()))
+        except FileNotFoundError:
+            return ()
+
+
 def read_text(path: Path) -> str:
     """The file's text. Raises StoreError, also where it is not UTF-8."""
     with translated("read", path):
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            raise StoreError(f"{path}: expected a file, found a pipe or a device")  # reading it could wait for ever
         data = path.read_bytes()
     try:
         return data.decode()

@@ -21,6 +21,8 @@ def verify(run: RunDir) -> tuple[str, ...]:
     if not run.manifest.is_file():
         return (f"no manifest, the result is not complete: {run.manifest}",)
     manifest = read_record(Manifest, read_text(run.manifest), where=str(run.manifest), error=StoreError)
+    if manifest.run_id != run.path.name:
+        return (f"expected the manifest of `{run.path.name}`, found: {manifest.run_id}",)
     problems = [problem for file in manifest.files for problem in _file_problems(run.result / file.name, file)]
     named = {file.name for file in manifest.files} | {run.manifest.name}
     with translated("list", run.result):

@@ -13,14 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orchestrator.errors import ClaimedError, InvalidRunError, NotFoundError, StoreError, UsageError
-from orchestrator.store.files import read_text, translated, write
+from orchestrator.store.files import home_of, names_in, read_text, translated, write
 from orchestrator.store.lock import locked
+from orchestrator.store.references import no_baseline, no_run, one_run
 from orchestrator.store.summary import RunSummary, read_summary, record_path
 from remote_payload.rundir import RUN_ID_PATTERN, RunDir
 
 if TYPE_CHECKING:  # the records are imported where one is read or written: a listing needs none
-    from collections.abc import Sequence
-
     from orchestrator.records import Baseline, BaselineEntry, RunRecord
 
 
@@ -35,7 +34,7 @@ class Store:
         """The user's store; nothing is created by asking."""
         override = os.environ.get("EAGLE3_REMOTE_HOME")
         if override:
-            return cls(Path(override).expanduser().absolute())
+            return cls(home_of(override))
         from platformdirs import user_data_path
 
         return cls(user_data_path("eagle3-remote", appauthor=False))
@@ -83,6 +82,12 @@ class Store:
         """
         return self._read(self._resolve(reference))
 
+    def load_exact(self, run_id: str) -> RunRecord:
+        """The run of that very id, as another record names it. Raises NotFoundError, StoreError where it is broken."""
+        if not self.run_dir(run_id).path.is_dir():
+            raise no_run(run_id, self._run_ids())
+        return self._read(run_id)
+
     def run_dir(self, run_id: str) -> RunDir:
         """The run's folder on this laptop; it need not exist. Raises UsageError where `run_id` is not an id."""
         if RUN_ID_PATTERN.fullmatch(run_id) is None:
@@ -101,9 +106,8 @@ class Store:
         run = self.run_dir(run_id)
         with locked(self.home), translated("remove", run.path):
             if not run.path.is_dir():
-                raise self._no_run(run_id)
-            holders = [line.name for line in self.baselines() if line.current.run_id == run_id]
-            if holders:
+                raise no_run(run_id, self._run_ids())
+            if holders := self._holders(run_id):
                 raise InvalidRunError(
                     f"expected a run that no baseline means, `{run_id}` is the baseline: {', '.join(holders)}",
                     hint=f"first run `eagle3-remote baseline rm {holders[0]}`",
@@ -131,8 +135,7 @@ class Store:
 
         path = self._baseline_path(name)
         if not path.is_file():
-            names = [known.stem for known in self._baseline_files()]
-            raise NotFoundError(f"no baseline of that name: {name}", hint=_closest(name, names, "baseline"))
+            raise no_baseline(name, [known.stem for known in self._baseline_files()])
         return read_record(Baseline, read_text(path), where=str(path), error=StoreError)
 
     def set_baseline(self, name: str, entry: BaselineEntry) -> Baseline:
@@ -147,16 +150,22 @@ class Store:
         return baseline
 
     def baselines(self) -> tuple[Baseline, ...]:
-        """Every baseline, by name. Raises StoreError at a broken one."""
-        return tuple(self.baseline(path.stem) for path in self._baseline_files())
+        """Every baseline that can be read, by name."""
+        found = (self._baseline_or_problem(path.stem) for path in self._baseline_files())
+        return tuple(item for item in found if not isinstance(item, str))
+
+    def unreadable_baselines(self) -> tuple[tuple[str, str], ...]:
+        """The other ones: (name, what is wrong with it)."""
+        found = ((path.stem, self._baseline_or_problem(path.stem)) for path in self._baseline_files())
+        return tuple((name, item) for name, item in found if isinstance(item, str))
 
     def remove_baseline(self, name: str) -> None:
-        """Forget a baseline with its history; its runs stay. Raises NotFoundError."""
-        with locked(self.home):
-            self.baseline(name)
-            path = self._baseline_path(name)
-            with translated("remove", path):
-                path.unlink()
+        """Forget a baseline with its history, also an unreadable one; its runs stay. Raises NotFoundError."""
+        path = self._baseline_path(name)
+        with locked(self.home), translated("remove", path):
+            if not os.path.lexists(path):
+                raise no_baseline(name, [known.stem for known in self._baseline_files()])
+            path.unlink()
 
     # -- hosts --------------------------------------------------------------------------------------------------
 
@@ -178,6 +187,21 @@ class Store:
     def _record_path(self, run_id: str) -> Path:
         return record_path(self.run_dir(run_id))
 
+    def _holders(self, run_id: str) -> tuple[str, ...]:
+        """The baselines that mean the run now; of an unreadable one it is enough that it names the run at all."""
+        holders = [line.name for line in self.baselines() if line.current.run_id == run_id]
+        for name, _ in self.unreadable_baselines():
+            path = self._baseline_path(name)
+            if path.is_file() and f'"{run_id}"'.encode() in path.read_bytes():
+                holders.append(name)
+        return tuple(holders)
+
+    def _baseline_or_problem(self, name: str) -> Baseline | str:
+        try:
+            return self.baseline(name)
+        except (StoreError, NotFoundError) as error:
+            return error.message
+
     def _baseline_path(self, name: str) -> Path:
         from orchestrator.records import NAME_RULE, is_name
 
@@ -188,8 +212,9 @@ class Store:
     def _baseline_files(self) -> tuple[Path, ...]:
         from orchestrator.records import is_name
 
-        files = sorted((self.home / "baselines").glob("*.json"))
-        return tuple(path for path in files if is_name(path.stem))
+        folder = self.home / "baselines"
+        names = (name for name in names_in(folder) if name.endswith(".json"))
+        return tuple(folder / name for name in names if is_name(name.removesuffix(".json")))
 
     def _host_path(self, host_key: str) -> Path:
         import hashlib
@@ -197,11 +222,7 @@ class Store:
         return self.home / "hosts" / f"{hashlib.sha256(host_key.encode()).hexdigest()[:32]}.json"
 
     def _run_ids(self) -> tuple[str, ...]:
-        folder = self.home / "runs"
-        if not folder.is_dir():
-            return ()
-        with translated("list", folder):
-            return tuple(sorted(path.name for path in folder.iterdir() if RUN_ID_PATTERN.fullmatch(path.name)))
+        return tuple(name for name in names_in(self.home / "runs") if RUN_ID_PATTERN.fullmatch(name))
 
     def _read(self, run_id: str) -> RunRecord:
         from orchestrator.records import RunRecord, read_record
@@ -220,23 +241,4 @@ class Store:
             return readable[0].run_id
         if self.run_dir(reference).path.is_dir():
             return reference
-        begun = [run_id for run_id in self._run_ids() if run_id.startswith(reference)]
-        if len(begun) > 1:
-            raise NotFoundError(f"more than one run begins with `{reference}`: {', '.join(begun[:6])}")
-        if not begun:
-            raise self._no_run(reference)
-        return begun[0]
-
-    def _no_run(self, reference: str) -> NotFoundError:
-        return NotFoundError(
-            f"no such run on this laptop: {reference}", hint=_closest(reference, self._run_ids(), "run")
-        )
-
-
-def _closest(name: str, known: Sequence[str], what: str) -> str:
-    import difflib
-
-    close = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
-    if close:
-        return f"did you mean: {', '.join(close)}"
-    return f"`eagle3-remote {what}{'s' if what == 'run' else ''} list` shows what there is"
+        return one_run(reference, self._run_ids())

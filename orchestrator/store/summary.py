@@ -4,6 +4,7 @@ A run that cannot be read becomes a line that says why. The whole record is vali
 """
 
 import json
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ class RunSummary:
     created_unix_s: float | None = None
     finished_unix_s: float | None = None
     has_result: bool = False
+    """It succeeded and left a result; what a run that ended badly left behind is none."""
     tags: tuple[str, ...] = ()
     problem: str | None = None
 
@@ -52,14 +54,15 @@ def _summary(value: object, run: RunDir) -> RunSummary:
     if run_id != run.path.name:
         raise ValueError(f"expected the run `{run.path.name}`, found: {run_id}")
     seen = _get(value, "state", (dict, type(None))) is not None
+    phase = _get(value, "state.phase", str) if seen else "unknown"
     return RunSummary(
         run_id=run_id,
-        phase=_get(value, "state.phase", str) if seen else "unknown",
+        phase=phase,
         job_kind=_get(value, "spec.job_kind", str),
         host=_get(value, "host.name", str),
-        created_unix_s=_get(value, "spec.created_unix_s", (int, float)),
-        finished_unix_s=_get(value, "state.finished_unix_s", (int, float, type(None))) if seen else None,
-        has_result=run.manifest.is_file(),
+        created_unix_s=_finite(_get(value, "spec.created_unix_s", (int, float))),
+        finished_unix_s=_finite(_get(value, "state.finished_unix_s", (int, float, type(None)))) if seen else None,
+        has_result=phase == "succeeded" and run.manifest.is_file(),
         tags=tuple(str(tag) for tag in _get(value, "tags", list)),
     )
 
@@ -73,3 +76,11 @@ def _get(value: object, path: str, kind: type | tuple[type, ...]) -> Any:
     if not isinstance(value, kind):
         raise ValueError(f"`{path}`: not of the expected type, found: {str(value)[:80]!r}")
     return value
+
+
+def _finite(value: float | None) -> float | None:
+    """None for what is no time: NaN, infinity, an integer beyond all floats."""
+    try:
+        return value if value is not None and math.isfinite(value) else None
+    except OverflowError:
+        return None

@@ -1,3 +1,7 @@
+import gzip
+import shutil
+from pathlib import Path
+
 import pytest
 
 from orchestrator.records import RunRecord
@@ -196,6 +200,92 @@ def test_control_sequences_of_a_host_never_reach_the_terminal(store: Store, eagl
     text = eagle("runs", "show", "run-a1").out
     assert "\\x1b]0;owned\\x07\\x1b[2Jü\\u202e" in text
     assert "\x1b" not in text
+
+
+@pytest.mark.parametrize("command", [("runs", "show", "run-a1"), ("diff", "run-a1", "--against", "numbers")])
+def test_edited_results_are_never_reported_as_the_runs_own(
+    store: Store, eagle: Eagle, command: tuple[str, ...]
+) -> None:
+    put_run(store, "run-a1", 0.7)
+    eagle("baseline", "set", "numbers", "--metric", "best.accept_length_walk=1.9")
+    result = store.run_dir("run-a1").result
+    assert eagle(*command).code == 0
+    whole = (result / "hits.jsonl.gz").read_bytes()
+    text = gzip.decompress(whole).decode()
+    (result / "hits.jsonl.gz").write_bytes(gzip.compress(text.replace('"hits":"', '"hits":"/', 1).encode()))
+    edited = eagle(*command)
+    assert (edited.code, edited.out) == (5, "")
+    assert "`hits.jsonl.gz`: expected" in edited.err
+    (result / "hits.jsonl.gz").write_bytes(whole)
+    manifest = (result / "manifest.json").read_text()
+    (result / "manifest.json").write_text("{}")
+    hollow = eagle(*command)
+    assert (hollow.code, hollow.out) == (40, "")
+    assert "`files`: missing key of Manifest" in hollow.err
+    (result / "manifest.json").write_text(manifest.replace("run-a1", "run-b2"))
+    assert "expected the manifest of `run-a1`, found: run-b2" in eagle(*command).err
+
+
+def test_a_baseline_never_means_another_run_whose_id_begins_alike(store: Store, eagle: Eagle) -> None:
+    for run_id in ("sa", "sab"):
+        put_run(store, run_id, 0.7)
+    eagle("baseline", "set", "m", "sa")
+    shutil.rmtree(store.run_dir("sa").path)
+    answer = eagle("diff", "sab", "--against", "m")
+    assert (answer.code, answer.out) == (6, "")
+    assert "the baseline `m` means a run that is not on this laptop: sa" in answer.err
+
+
+def test_a_broken_baseline_is_in_nobodys_way(store: Store, eagle: Eagle) -> None:
+    put_run(store, "run-a1", 0.7)
+    put_run(store, "run-b2", 0.7)
+    eagle("baseline", "set", "good", "run-a1")
+    eagle("baseline", "set", "broken", "run-b2")
+    path = store.home / "baselines" / "broken.json"
+    path.write_text(path.read_text().replace('"history"', '"hystory"'))
+    listed = eagle("baseline", "list")
+    assert listed.code == 0
+    assert "run run-a1" in listed.out
+    assert f"unreadable: broken: {path}: " in listed.out
+    value = eagle("baseline", "list", "--json").json
+    assert [item["name"] for item in value["baselines"]] == ["good"]
+    assert [item["name"] for item in value["unreadable"]] == ["broken"]
+    put_run(store, "run-c3", 0.7)
+    assert eagle("runs", "rm", "run-c3").code == 0
+    assert "baseline rm broken" in eagle("runs", "rm", "run-b2").err  # it may mean this one
+    assert eagle("baseline", "rm", "broken").code == 0
+    assert eagle("runs", "rm", "run-b2").code == 0
+    assert eagle("baseline", "rm", "broken").code == 6
+
+
+@pytest.mark.parametrize("absurd", ["1e300", "-1e300", "NaN", "Infinity", "1" + "0" * 400])
+def test_absurd_times_do_not_break_the_listing(store: Store, eagle: Eagle, absurd: str) -> None:
+    path = put_run(store, "run-a1", 0.7) and store.run_dir("run-a1").path / "run.json"
+    put_run(store, "good", 0.7)
+    path.write_text(path.read_text().replace('"created_unix_s":1.0', f'"created_unix_s":{absurd}'))
+    listed = eagle("runs", "list")
+    assert listed.code == 0
+    assert "run-a1" in listed.out
+    assert len(eagle("runs", "list", "--json").json["runs"]) == 2
+    assert eagle("runs", "show", "run-a1").code in (0, 40)
+
+
+def test_only_a_run_that_succeeded_has_a_result(store: Store, eagle: Eagle) -> None:
+    put_files(store.begin(made_run("run-a1", phase="failed")), {"standalone.json": b"{}"})
+    assert eagle("runs", "list").out.splitlines()[1].endswith("no")
+
+
+@pytest.mark.parametrize("command", [("runs", "list"), ("baseline", "list"), ("runs", "show", "last")])
+def test_a_store_that_is_no_folder_is_an_error_and_not_an_empty_one(
+    tmp_path: Path, eagle: Eagle, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("EAGLE3_REMOTE_HOME", str(tmp_path / "file"))
+    answer = eagle(*command)
+    assert (answer.code, answer.out) == (40, "")
+    assert "Not a directory" in answer.err
+    monkeypatch.setenv("EAGLE3_REMOTE_HOME", "~no-such-user-here/x")
+    assert eagle(*command).code == 40
 
 
 def test_a_selftest_has_no_figures(store: Store, eagle: Eagle) -> None:
