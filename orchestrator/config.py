@@ -7,6 +7,7 @@ by the records' own reader, and what it refuses pydantic explains, strictly and 
 
 import difflib
 import json
+import os
 import re
 import tomllib
 from collections.abc import Sequence
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from platformdirs import user_config_path
 
-from orchestrator.errors import ConfigError
+from orchestrator.errors import ConfigError, UsageError
 from remote_payload.schema.record import Record, SchemaError, from_value, require
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 FILE_NAME = "eagle3.toml"
 DEFAULT_ROOT = "~/.eagle3-remote"
 TABLES = ("hosts", "jobs")
+MAX_DEPTH = 20
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _REMOTE_PATH = re.compile(r"~|(~/|/)[^\x00]*")
@@ -57,6 +59,8 @@ class HostConfig(Record):
             for name in names:
                 words = f"`{key}` must name environment variables (letters, digits, `_`), found: {name!r}"
                 require(_VARIABLE.fullmatch(name) is not None, words)
+        for name, value in self.environment.items():
+            require("\0" not in value, f"`environment.{name}` must not hold a NUL character, found: {value!r}")
         timeout_s, deadline_s, reconnect_s = self.connect_timeout_s, self.deadline_s, self.reconnect_s
         require(0 < timeout_s <= 300, f"`connect_timeout_s` must be above 0 and at most 300, found: {timeout_s}")
         require(
@@ -89,11 +93,19 @@ class Config:
 
 def find(start: Path) -> Path | None:
     """The configuration file that holds for `start`: upward from it, then the user's own; None when there is none."""
-    for folder in (start, *start.parents):
-        if (folder / FILE_NAME).is_file():
+    for folder in (start, *start.parents, user_config_path("eagle3-remote")):
+        # Also what cannot be read, like a dangling link: to pass it over would silently use other settings.
+        if os.path.lexists(folder / FILE_NAME):
             return folder / FILE_NAME
-    own = user_config_path("eagle3-remote") / FILE_NAME
-    return own if own.is_file() else None
+    return None
+
+
+def here() -> Path:
+    """The working directory, where the search begins. Raises ConfigError where it is gone."""
+    try:
+        return Path.cwd()
+    except OSError as error:
+        raise ConfigError(f"the working directory cannot be told: {error.strerror}", hint="cd somewhere else") from None
 
 
 def load(start: Path) -> Config:
@@ -104,14 +116,7 @@ def load(start: Path) -> Config:
 
 def read(path: Path) -> Config:
     """Read one file; see `load`."""
-    try:
-        raw = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigError(f"cannot read {path}: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{path} must be UTF-8, found: byte {error.object[error.start]:#04x}") from None
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path} is not TOML: {error}") from None
+    raw = read_toml(path, ConfigError)
     unknown = sorted(set(raw) - set(TABLES))
     problems = [_unknown(key, key, TABLES) for key in unknown]
     problems += [f"`{name}` must be a table, found: {raw[name]!r}" for name in TABLES if not _is_table(raw, name)]
@@ -128,6 +133,38 @@ def read(path: Path) -> Config:
     if problems:
         raise ConfigError(_listed(path, problems))
     return Config(path=path, hosts=hosts, jobs=jobs)
+
+
+def read_toml(path: Path, error: type[UsageError]) -> dict[str, Any]:
+    """The tables of a TOML file, nothing in them deeper or larger than settings are. Raises `error`."""
+    try:
+        if path.exists() and not path.is_file():
+            raise error(f"cannot read {path}: expected a file, found a folder, a pipe or a device")
+        raw = tomllib.loads(path.read_text(encoding="utf-8"))
+        _refuse_excess(raw, ())
+    except (OSError, RuntimeError) as problem:  # RuntimeError: before Python 3.13 a loop of links
+        if isinstance(problem, RecursionError):
+            raise error(f"{path}: brackets nested too deep") from None
+        raise error(f"cannot read {path}: {getattr(problem, 'strerror', None) or problem}") from None
+    except UnicodeDecodeError as problem:
+        raise error(f"{path} must be UTF-8, found: byte {problem.object[problem.start]:#04x}") from None
+    except ValueError as problem:
+        raise error(f"{path} is not TOML: {problem}") from None
+    return raw
+
+
+def _refuse_excess(value: object, keys: tuple[str, ...]) -> None:
+    """Raises ValueError: numbers beyond TOML's own 64 bits, and depths, are mistakes that would break far from here."""
+    if len(keys) > MAX_DEPTH:
+        raise ValueError(f"`{'.'.join(keys[:3])}...` is nested too deep")
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        raise ValueError(f"`{'.'.join(keys)}`: expected an integer of 64 bits, found one of {value.bit_length()}")
+    if isinstance(value, dict):
+        for key, item in value.items():
+            _refuse_excess(item, (*keys, key))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            _refuse_excess(item, (*keys, str(index)))
 
 
 def _is_table(raw: dict[str, Any], key: str) -> bool:

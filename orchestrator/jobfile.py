@@ -6,17 +6,19 @@ Every value keeps its source, so that a result can say what was used and where i
 import dataclasses
 import difflib
 import json
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import orchestrator
-from orchestrator.config import Config
+from orchestrator.config import Config, read_toml
 from orchestrator.errors import JobFileError
 from remote_payload.schema import JOB_KINDS, Job, SchemaError, Setting
 from remote_payload.schema.record import from_value
+
+MAX_DIGITS = 6
+"""Of a layer's number: far more than any model has, far less than Python refuses to read."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,23 +59,18 @@ def parse_states(text: object, source: str) -> list[int]:
         word = str(item).strip()
         if word == "embed":
             states.append(0)
-        elif word.isascii() and word.isdigit():
+        elif word.isascii() and word.isdigit() and len(word) <= MAX_DIGITS:
             states.append(int(word))
         else:
             raise JobFileError(
                 f"{source}: each of `states` must be a hidden_states index (0 = embedding output, i = output of "
-                f"layer i-1) or `embed`, found: {word!r}"
+                f"layer i-1) or `embed`, found: {word[:40]!r}"
             )
     return states
 
 
 def _read(path: Path, kind: str) -> dict[str, Any]:
-    try:
-        raw = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise JobFileError(f"cannot read the job file {path}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise JobFileError(f"{path} is not TOML: {error}") from None
+    raw = read_toml(path, JobFileError)
     found = raw.pop("kind", None)
     if found != kind:
         raise JobFileError(f"{path}: `kind` must be {kind!r}, found: {found!r}")

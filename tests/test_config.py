@@ -1,5 +1,6 @@
 """eagle3.toml: found where it should be, read strictly, errors that name file, key and what is allowed."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -75,6 +76,18 @@ def test_a_host_keeps_its_settings(tmp_path: Path) -> None:
         ("hosts = 3\n", "`hosts` must be a table, found: 3"),
         ("[jobs]\nstandalone = 3\n", "`jobs.standalone` must be a table, found: 3"),
         ("[hosts.a\n", "is not TOML"),
+        (f"a = {'[' * 50_000}", "nested too deep"),
+        (f"[{'a.' * 3000}a]\n", "`a.a.a...` is nested too deep"),
+        (f"a = {'9' * 5000}\n", "is not TOML"),
+        (f"[jobs.standalone]\nsteps = 0x{'f' * 5000}\n", "`jobs.standalone.steps`: expected an integer of 64 bits"),
+        (
+            f'[hosts.a]\nssh = "x"\nreconnect_s = {"9" * 400}\n',
+            "`hosts.a.reconnect_s`: expected an integer of 64 bits, found one of 1329",
+        ),
+        (
+            '[hosts.a]\nssh = "x"\nenvironment = { A = "\\u0000" }\n',
+            "`hosts.a`: `environment.A` must not hold a NUL character, found: '\\x00'",
+        ),
     ],
 )
 def test_errors_name_file_and_key(tmp_path: Path, text: str, expected: str) -> None:
@@ -91,3 +104,29 @@ def test_not_utf8(tmp_path: Path) -> None:
     path.write_bytes(b"\xff\xfe")
     with pytest.raises(ConfigError, match="must be UTF-8"):
         config.read(path)
+
+
+@pytest.mark.parametrize("kind", ["loop", "dangling", "pipe", "folder"])
+def test_a_file_that_cannot_be_read_is_not_passed_over(tmp_path: Path, kind: str) -> None:
+    write(tmp_path, '[hosts.outer]\nssh = "a"\n')
+    project = tmp_path / "project"
+    project.mkdir()
+    path = project / "eagle3.toml"
+    {
+        "loop": lambda: path.symlink_to(path),
+        "dangling": lambda: path.symlink_to(project / "nowhere"),
+        "pipe": lambda: os.mkfifo(path),
+        "folder": path.mkdir,
+    }[kind]()
+    with pytest.raises(ConfigError, match="cannot read") as caught:
+        config.load(project)
+    assert str(path) in caught.value.message
+
+
+def test_a_working_directory_that_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    with pytest.raises(ConfigError, match="the working directory cannot be told"):
+        config.here()

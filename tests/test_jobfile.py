@@ -46,6 +46,7 @@ def test_layers_overlay_in_order_and_keep_their_source(tmp_path: Path) -> None:
         ({**PATHS, "dtype": "float8"}, "--dtype: `dtype`: expected one of 'float32', 'bfloat16', found: 'float8'"),
         ({**PATHS, "states": "0,x"}, "--states: each of `states` must be a hidden_states index"),
         ({**PATHS, "states": "0,-1"}, "found: '-1'"),
+        ({**PATHS, "states": f"0,{'9' * 5000}"}, "--states: each of `states` must be a hidden_states index"),
         ({**PATHS, "states": "2,2"}, "--states: `states` must not repeat an index"),
         ({**PATHS, "stps": 3}, "--stps: unknown key `stps` (did you mean `steps`?); allowed: draft, rows"),
     ],
@@ -63,3 +64,11 @@ def test_a_job_file_of_another_kind_and_an_unknown_table(tmp_path: Path) -> None
         jobfile.plan("standalone", Config(), own, PATHS)
     with pytest.raises(JobFileError, match=r"unknown table \[jobs.standalon\]"):
         jobfile.plan("standalone", Config(path=Path("e.toml"), jobs={"standalon": {}}), None, PATHS)
+
+
+@pytest.mark.parametrize("text", [f"steps = {'[' * 50_000}", f"steps = {'9' * 5000}", f"steps = 0x{'f' * 5000}"])
+def test_a_job_file_beyond_all_measure_is_a_usage_error(tmp_path: Path, text: str) -> None:
+    own = tmp_path / "mine.toml"
+    own.write_text(f'kind = "standalone"\n{text}\n', encoding="utf-8")
+    with pytest.raises(JobFileError, match=r"mine\.toml"):
+        jobfile.plan("standalone", Config(), own, PATHS)

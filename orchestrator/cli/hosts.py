@@ -2,7 +2,6 @@
 
 import dataclasses
 import time
-from pathlib import Path
 
 import click
 
@@ -24,7 +23,7 @@ def list_hosts(*, as_json: bool) -> None:
     from orchestrator import config
     from orchestrator.report.host_text import hosts_text
 
-    settings = config.load(Path.cwd())
+    settings = config.load(config.here())
     if as_json:
         found = {name: dataclasses.asdict(host) for name, host in settings.hosts.items()}
         console.out_json({"file": str(settings.path) if settings.path else None, "hosts": found})

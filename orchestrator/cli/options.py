@@ -1,7 +1,6 @@
 """Options that several commands share, and how they become a session."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -37,7 +36,7 @@ def open_session(host_name: str, tell: Callable[[Update], None], *, accept_new: 
     """A session on a host by name; connects on first use. SSH is imported here and not before."""
     from orchestrator import pipeline
 
-    return pipeline.session(host_name, config.load(Path.cwd()), tell, accept_new=accept_new)
+    return pipeline.session(host_name, config.load(config.here()), tell, accept_new=accept_new)
 
 
 def host_of(run_id: str, host_name: str | None, store: Store) -> tuple[str, str]:

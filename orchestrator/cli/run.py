@@ -19,7 +19,7 @@ def _launch_options() -> Decorator:
     options = [
         host_option(required=True),
         click.option("--job", "job_file", type=click.Path(path_type=Path), help="A job file of your own (TOML)."),
-        click.option("--run-id", help="Name the run yourself. Launching the same id and job again adopts the run."),
+        click.option("--run-id", help="Name the run yourself. The same command again goes on with that run."),
         click.option("--detach", is_flag=True, help="Return as soon as the job runs on its own."),
         click.option("--find-python", is_flag=True, help="Look for the host's interpreter again."),
         accept_new_option,
@@ -83,7 +83,7 @@ def _run(kind: str, flags: dict[str, Any]) -> None:
     run_id, accept_new, find = flags.pop("run_id"), flags.pop("accept_new"), flags.pop("find_python")
     order = Order(
         planned=_plan(kind, flags),
-        run_id=_checked(run_id) or new_run_id(kind, time.localtime()),
+        run_id=_checked(run_id) or new_run_id(kind, time.gmtime()),
         detach=detach,
         fresh_python=find,
     )
@@ -104,7 +104,7 @@ def _plan(kind: str, flags: dict[str, Any]) -> "PlannedJob":
     from orchestrator import config, jobfile
 
     own_file = flags.pop("job_file")
-    return jobfile.plan(kind, config.load(Path.cwd()), own_file, flags)
+    return jobfile.plan(kind, config.load(config.here()), own_file, flags)
 
 
 def _checked(run_id: str | None) -> str | None:
