@@ -6,7 +6,7 @@ Eagle3Error                         1
 │   └── JobFileError                2   a job file
 ├── InvalidRunError                 5   a run that cannot serve as a baseline or be compared
 ├── NotFoundError                   6   no such run, baseline, host, on this laptop or on the host
-├── DetachedError                   9   Ctrl-C: this laptop stopped looking, the job goes on
+├── DetachedError                   9   Ctrl-C, or nobody reads our output: we stopped looking, the job goes on
 ├── HostError                      10   the host cannot be reached at all
 │   ├── HostKeyError               11   unknown, changed or revoked host key, on any hop
 │   ├── AuthenticationError        12   the host refused our keys
@@ -22,7 +22,9 @@ Eagle3Error                         1
 │   ├── JobLostError               25
 │   ├── CheckpointError            30   the drafter's files
 │   └── RowsError                  31   the captured rows
-└── StoreError                     40   this laptop's own store
+├── StoreError                     40   this laptop's own store
+├── OutputError                    41   standard output cannot be written
+└── OutputClosedError             141   whoever read standard output is gone, as with SIGPIPE
 """
 
 
@@ -163,3 +165,15 @@ class StoreError(Eagle3Error):
     """This laptop's store cannot be read or written."""
 
     exit_code = 40
+
+
+class OutputError(Eagle3Error):
+    """Standard output cannot be written: a full disk, a closed descriptor."""
+
+    exit_code = 41
+
+
+class OutputClosedError(OutputError):
+    """Whoever read our standard output is gone."""
+
+    exit_code = 141

@@ -5,7 +5,16 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from orchestrator.errors import AuthenticationError, DetachedError, HostError, HostKeyError, LinkLostError
+from orchestrator.errors import (
+    AuthenticationError,
+    DetachedError,
+    HostError,
+    HostKeyError,
+    LinkLostError,
+    OutputClosedError,
+    ProtocolError,
+    StoreError,
+)
 from orchestrator.records import RunRecord
 from orchestrator.remote.collect import collect
 from orchestrator.remote.follow import Receiver
@@ -40,17 +49,25 @@ class Going:
         return f"attach with: eagle3-remote attach {self.record.run_id} --host {self.session.name}"
 
 
-def finish(run: Going, *, launch: LaunchRequest | None, wait: bool) -> RunRecord:
-    """Launch (or follow), collect, store."""
+def finish(run: Going, *, launch: LaunchRequest | None, wait: bool, bring_home: bool = True) -> RunRecord:
+    """Launch (or follow), collect, store; returns the record with the last state seen.
+
+    `wait=False` takes what is there now; `bring_home=False` leaves the result where it is. Whatever ends this, a state
+    that was seen is stored. Raises DetachedError at Ctrl-C or when nobody reads our output any more; ProtocolError when
+    the host ends without saying how the run ended.
+    """
     receiver, record = run.receiver, run.record
     try:
-        _watch(run, launch=launch, wait=wait)
-        if receiver.manifest is not None:
-            size = collect(run.session.link(), run.session.host.root, receiver.manifest, receiver.run_dir)
-            files = len(receiver.manifest.files)
-            run.tell(Note(name="collected", text=f"{files} files, {size} bytes, hashes agree"))
-    except KeyboardInterrupt:
+        _watch(run, launch=launch, wait=wait, bring_home=bring_home)
+        _require_outcome(run, wait=wait, bring_home=bring_home)
+    except (KeyboardInterrupt, OutputClosedError):
+        if launch is not None and not receiver.asked:
+            raise
         raise _detached(run) from None
+    except StoreError as error:
+        if launch is None or receiver.asked:
+            error.hint = f"{error.hint or 'the job goes on'}; then {run.how_to_attach}"
+        raise
     finally:
         if receiver.state is not None:
             record = dataclasses.replace(record, state=receiver.state, state_seen_unix_s=time.time())
@@ -58,49 +75,107 @@ def finish(run: Going, *, launch: LaunchRequest | None, wait: bool) -> RunRecord
     return record
 
 
-def _watch(run: Going, *, launch: LaunchRequest | None, wait: bool) -> None:
-    """Follow until the run is over (or, without `wait`, until what is there now is here); reconnects and resumes.
+class _Patience:
+    """How long and how often a broken link is retried; every sign of progress starts anew."""
 
-    A launch whose answer was lost is simply made again: the run directory is the claim, so nothing starts twice.
+    def __init__(self, limit_s: float) -> None:
+        self._limit_s = limit_s
+        self.restart()
+
+    def restart(self) -> None:
+        """Something arrived."""
+        self._broken_since_s: float | None = None
+        self._wait_s = FIRST_WAIT_S
+        self.attempt = 0
+
+    def is_over(self) -> bool:
+        """Count another failure; whether it was one too many."""
+        now_s = time.monotonic()
+        self._broken_since_s = now_s if self._broken_since_s is None else self._broken_since_s
+        self.attempt += 1
+        return now_s - self._broken_since_s > self._limit_s
+
+    def wait(self) -> None:
+        """Sleep before the next try, longer each time."""
+        time.sleep(self._wait_s)
+        self._wait_s = min(2 * self._wait_s, LONGEST_WAIT_S)
+
+
+def _watch(run: Going, *, launch: LaunchRequest | None, wait: bool, bring_home: bool) -> None:
+    """Follow until the run is over (or, without `wait`, until what is there now is here), collect; over broken links.
+
+    A launch whose answer was lost is simply made again: the run directory is the claim, so nothing starts twice. A host
+    that this command never reached is an error at once: there is nothing to come back to.
     """
-    broken_since: float | None = None
-    wait_s, attempt = FIRST_WAIT_S, 0
+    patience = _Patience(run.session.host.reconnect_s)
     while True:
         try:
-            for update in run.receiver.take(_frames(run, launch=launch, wait=wait)):
-                broken_since, wait_s, attempt = None, FIRST_WAIT_S, 0
+            for update in run.receiver.take(_frames(run, launch=launch, wait=wait, bring_home=bring_home)):
+                patience.restart()
                 run.tell(update)
+            if bring_home:
+                _collect(run, patience)
             return
         except HostError as error:
-            if isinstance(error, HostKeyError | AuthenticationError):
-                raise
             run.session.drop()
-            broken_since = broken_since if broken_since is not None else time.monotonic()
-            if time.monotonic() - broken_since > run.session.host.reconnect_s:
+            if isinstance(error, HostKeyError | AuthenticationError) or not run.session.has_connected:
+                raise
+            if patience.is_over():
                 raise _gave_up(error, run) from None
-            attempt += 1
-            run.tell(Reconnecting(attempt=attempt, reason=error.message))
-            time.sleep(wait_s)
-            wait_s = min(2 * wait_s, LONGEST_WAIT_S)
+            run.tell(Reconnecting(attempt=patience.attempt, reason=error.message))
+            patience.wait()
 
 
-def _frames(run: Going, *, launch: LaunchRequest | None, wait: bool) -> Iterator[Frame]:
+def _frames(run: Going, *, launch: LaunchRequest | None, wait: bool, bring_home: bool) -> Iterator[Frame]:
     session, receiver = run.session, run.receiver
+    session.link()  # what fails up to here has launched nothing
     if launch is not None and not receiver.launched:
+        receiver.asked = True
         return session.frames("launch", launch, SILENCE_S if launch.follow else ANSWER_S)
-    request = FollowRequest(
+    return session.frames("follow", _request(run, wait=wait, bring_home=bring_home), SILENCE_S)
+
+
+def _request(run: Going, *, wait: bool, bring_home: bool) -> FollowRequest:
+    return FollowRequest(
         nonce=new_nonce(),
-        root=session.host.root,
+        root=run.session.host.root,
         run_id=run.record.run_id,
-        cursor=receiver.cursor(),
+        cursor=run.receiver.cursor(),
         pulse_s=PULSE_S,
         wait=wait,
+        collect=bring_home,
     )
-    return session.frames("follow", request, SILENCE_S)
+
+
+def _collect(run: Going, patience: _Patience) -> None:
+    manifest = run.receiver.manifest
+    if manifest is None:
+        return
+    size = collect(run.session.link(), run.session.host.root, manifest, run.receiver.run_dir, patience.restart)
+    run.tell(Note(name="collected", text=f"{len(manifest.files)} files, {size} bytes, hashes agree"))
+
+
+def _require_outcome(run: Going, *, wait: bool, bring_home: bool) -> None:
+    """A follow that ended is only a success when the host said how the run ended, and sent its result."""
+    state, name = run.receiver.state, run.record.run_id
+    if state is None:
+        raise ProtocolError(f"the host ended its answer without the state of run `{name}`", hint=run.how_to_attach)
+    if wait and not state.is_terminal:
+        raise ProtocolError(
+            f"the host stopped telling of run `{name}` before it was over, in phase: {state.phase}",
+            hint=run.how_to_attach,
+        )
+    is_home = run.receiver.manifest is not None or run.receiver.run_dir.manifest.is_file()
+    if bring_home and state.phase == "succeeded" and not is_home:
+        raise ProtocolError(
+            f"run `{name}` succeeded, and its manifest is gone from the host: there is no result to bring home",
+            hint="somebody removed it there; launch the job again",
+        )
 
 
 def _detached(run: Going) -> DetachedError:
-    said = "job goes on" if run.receiver.launched else "the launch may or may not have reached the host"
+    is_going = run.receiver.launched or not run.receiver.asked
+    said = "job goes on" if is_going else "the launch may or may not have reached the host"
     return DetachedError(f"detached; {said}", hint=run.how_to_attach)
 
 

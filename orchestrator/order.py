@@ -1,5 +1,6 @@
 """What the user asked for, and the run it becomes: its id, its spec, its record."""
 
+import dataclasses
 import getpass
 import os
 import platform
@@ -8,7 +9,7 @@ import time
 from dataclasses import dataclass
 
 from orchestrator.config import HostConfig
-from orchestrator.errors import ConfigError
+from orchestrator.errors import ClaimedError, ConfigError
 from orchestrator.jobfile import PlannedJob
 from orchestrator.records import RunHost, RunRecord
 from orchestrator.remote.session import HostSession
@@ -49,6 +50,22 @@ def record_of(order: Order, session: HostSession, python: str) -> RunRecord:
     )
     host = RunHost(name=session.name, destination=session.destination, root=session.host.root)
     return RunRecord(host=host, spec=spec)
+
+
+def again(known: RunRecord, asked: RunRecord) -> RunRecord:
+    """The known run, when the same job is asked for again under its id on its host.
+
+    Raises ClaimedError where anything but the moment of asking differs.
+    """
+    same_spec = dataclasses.replace(asked.spec, created_unix_s=known.spec.created_unix_s) == known.spec
+    same_place = (known.host.destination, known.host.root) == (asked.host.destination, asked.host.root)
+    if same_spec and same_place:
+        return known
+    what = "on another host" if same_spec else "with other settings, another interpreter or another version of the tool"
+    raise ClaimedError(
+        f"this laptop launched a run of this id {what}: {known.run_id}",
+        hint=f"take another --run-id, or attach with: eagle3-remote attach {known.run_id} --host {known.host.name}",
+    )
 
 
 def secret_values(host: HostConfig) -> dict[str, str]:

@@ -1,28 +1,39 @@
 """The main job: load -> connect -> preflight -> ship -> launch -> follow -> collect -> store, about a line each."""
 
+import contextlib
 import dataclasses
 import time
 
 from orchestrator.config import Config
-from orchestrator.errors import ClaimedError, HostNotReadyError
+from orchestrator.errors import (
+    AuthenticationError,
+    ClaimedError,
+    HostError,
+    HostKeyError,
+    HostNotReadyError,
+    StoreError,
+)
 from orchestrator.following import ANSWER_S, Going, Tell, finish
-from orchestrator.order import Order, new_run_id, record_of, secret_values
+from orchestrator.order import Order, again, new_run_id, record_of, secret_values
 from orchestrator.records import RunHost, RunRecord
 from orchestrator.remote.follow import Receiver
+from orchestrator.remote.host_claims import require_state, require_status
 from orchestrator.remote.session import HostSession
-from orchestrator.remote.verbs import PythonMissingError, new_nonce
+from orchestrator.remote.verbs import NotRunError, PythonMissingError, new_nonce
 from orchestrator.store import Store
+from orchestrator.updates import Note
 from remote_payload.schema import (
     CancelAnswer,
     CancelFrame,
     CancelRequest,
+    Cursor,
     LaunchRequest,
     StatusAnswer,
     StatusFrame,
     StatusRequest,
 )
 
-__all__ = ["HostSession", "Order", "attach", "cancel", "new_run_id", "run", "session", "status"]
+__all__ = ["HostSession", "Order", "attach", "cancel", "logs", "new_run_id", "run", "session", "status"]
 
 
 def session(host_name: str, settings: Config, tell: Tell, *, accept_new: bool) -> HostSession:
@@ -44,12 +55,9 @@ def run(order: Order, session: HostSession, store: Store, tell: Tell) -> RunReco
     """
     values = secret_values(session.host)
     for trust in (not order.fresh_python, False):
-        python = _python(order, session, store, trust=trust)
-        record = record_of(order, session, python)
-        receiver = Receiver(store.begin(record))
-        going = Going(record=record, session=session, store=store, receiver=receiver, tell=tell)
+        python = _python(order, session, store, tell, trust=trust)
         try:
-            done = _launch_and_follow(order, going, values)
+            done = _launch_and_follow(order, record_of(order, session, python), session, store, tell, values)
             _remember(done, session, store)
             return done
         except PythonMissingError:
@@ -60,25 +68,59 @@ def run(order: Order, session: HostSession, store: Store, tell: Tell) -> RunReco
     )
 
 
-def attach(session: HostSession, run_id: str, store: Store, tell: Tell, *, wait: bool = True) -> RunRecord:
+def attach(session: HostSession, run_id: str, store: Store, tell: Tell) -> RunRecord:
     """Follow a run that was launched before, by any laptop, and bring its result home.
 
-    `wait=False` takes what is there now. Raises NotFoundError when the host knows no such run.
+    A run that is over and home needs no host: where that is unreachable, a note says so. Raises NotFoundError when the
+    host knows no such run.
     """
-    record = _known(session, run_id, store)
-    receiver = Receiver(store.begin(record))
+    return _follow(session, run_id, store, tell, wait=True)
+
+
+def logs(session: HostSession, run_id: str, store: Store, tell: Tell, *, shown: Cursor, wait: bool) -> RunRecord:
+    """Tell what the job printed beyond what was `shown`; until the run is over with `wait`. Leaves the result there.
+
+    Works without the host as `attach` does.
+    """
+    return _follow(session, run_id, store, tell, wait=wait, shown=shown)
+
+
+def _follow(
+    session: HostSession, run_id: str, store: Store, tell: Tell, *, wait: bool, shown: Cursor | None = None
+) -> RunRecord:
+    is_known = store.run_dir(run_id).path.is_dir()
+    record = store.load(run_id) if is_known else _asked_of_host(session, run_id, store)
+    receiver = Receiver(store.begin(record), shown)
     run = Going(record=record, session=session, store=store, receiver=receiver, tell=tell)
-    return finish(run, launch=None, wait=wait)
+    try:
+        return finish(run, launch=None, wait=wait, bring_home=shown is None)
+    except HostError as error:
+        is_refused = isinstance(error, HostKeyError | AuthenticationError)
+        if is_refused or session.has_connected or not _is_home(record, store):
+            raise
+        tell(Note(name="offline", text=f"{error.message}; the run is over, this is what came home of it"))
+        return record
 
 
-def status(session: HostSession, run_id: str | None) -> StatusAnswer:
-    """The state of one run on the host, or of all."""
-    return session.ask(
-        "status",
-        StatusRequest(nonce=new_nonce(), root=session.host.root, run_id=run_id),
-        StatusFrame,
-        ANSWER_S,
-    ).answer
+def _is_home(record: RunRecord, store: Store) -> bool:
+    """Whether the run is over and this laptop has what it left."""
+    if record.state is None or not record.state.is_terminal:
+        return False
+    return record.state.phase != "succeeded" or store.run_dir(record.run_id).manifest.is_file()
+
+
+def status(session: HostSession, run_id: str | None, store: Store) -> StatusAnswer:
+    """The state of one run on the host, or of all; what this laptop knows of these runs is brought up to date."""
+    request = StatusRequest(nonce=new_nonce(), root=session.host.root, run_id=run_id)
+    answer = require_status(session.ask("status", request, StatusFrame, ANSWER_S).answer, run_id)
+    for state, spec in zip(answer.states, answer.specs, strict=True):
+        if not store.run_dir(spec.run_id).path.is_dir():
+            continue
+        with contextlib.suppress(StoreError):  # a broken record here is no reason not to say what the host says
+            known = store.load(spec.run_id)
+            if known.spec == spec and known.state != state:
+                store.update(dataclasses.replace(known, state=state, state_seen_unix_s=time.time()))
+    return answer
 
 
 def cancel(session: HostSession, run_id: str, grace_s: float, store: Store) -> CancelAnswer:
@@ -89,31 +131,40 @@ def cancel(session: HostSession, run_id: str, grace_s: float, store: Store) -> C
         CancelFrame,
         ANSWER_S + grace_s,
     ).answer
+    require_state(answer.state, run_id)
     if store.run_dir(run_id).path.is_dir():
         store.update(dataclasses.replace(store.load(run_id), state=answer.state, state_seen_unix_s=time.time()))
     return answer
 
 
-def _launch_and_follow(order: Order, run: Going, values: dict[str, str]) -> RunRecord:
+def _launch_and_follow(
+    order: Order, asked: RunRecord, session: HostSession, store: Store, tell: Tell, values: dict[str, str]
+) -> RunRecord:
+    """Begin the run here, launch it there, follow it. What certainly was not launched leaves nothing behind."""
+    is_known = store.run_dir(asked.run_id).path.is_dir()
+    record = again(store.load(asked.run_id), asked) if is_known else asked
+    run = Going(record=record, session=session, store=store, receiver=Receiver(store.begin(record)), tell=tell)
     launch = LaunchRequest(
-        nonce=new_nonce(), root=run.session.host.root, spec=run.record.spec, secrets=values, follow=not order.detach
+        nonce=new_nonce(), root=session.host.root, spec=record.spec, secrets=values, follow=not order.detach
     )
     try:
-        return finish(run, launch=launch, wait=not order.detach)
-    except (HostNotReadyError, ClaimedError, PythonMissingError) as error:
-        if not run.receiver.launched:  # the host refused: nothing runs, so nothing is kept
-            run.store.remove(run.record.run_id)
+        return finish(run, launch=launch, wait=not order.detach, bring_home=not order.detach)
+    except BaseException as error:
+        is_refusal = isinstance(error, HostNotReadyError | ClaimedError | NotRunError | PythonMissingError)
+        if not is_known and not run.receiver.launched and (is_refusal or not run.receiver.asked):
+            store.remove(record.run_id)
         if isinstance(error, ClaimedError):
             error.hint = f"take another --run-id, or {run.how_to_attach}"
         raise
 
 
-def _python(order: Order, session: HostSession, store: Store, *, trust: bool) -> str:
+def _python(order: Order, session: HostSession, store: Store, tell: Tell, *, trust: bool) -> str:
     """The interpreter for the job: remembered from the last run on this host, or looked for now."""
     kind = order.planned.job.kind
     remembered = (store.host_note(_host_key(session)) or {}).get(kind) if trust else None
     if isinstance(remembered, str):
         session.use(remembered)
+        tell(Note(name="python", text=f"{remembered} (as on the last run here; --find-python looks again)"))
         return remembered
     return session.choose_python() if kind == "standalone" else session.installed().python
 
@@ -130,9 +181,10 @@ def _host_key(session: HostSession) -> str:
     return f"{session.destination} {session.host.root} {session.host.python or ''}"
 
 
-def _known(session: HostSession, run_id: str, store: Store) -> RunRecord:
-    if store.run_dir(run_id).path.is_dir():
-        return store.load(run_id)
-    (spec,) = status(session, run_id).specs
+def _asked_of_host(session: HostSession, run_id: str, store: Store) -> RunRecord:
+    """The record of a run that another laptop launched, or that was forgotten here."""
+    answer = status(session, run_id, store)
+    if not answer.specs:
+        raise HostNotReadyError(f"the host cannot read its run: {'; '.join(answer.unreadable)}")
     host = RunHost(name=session.name, destination=session.destination, root=session.host.root)
-    return RunRecord(host=host, spec=spec)
+    return RunRecord(host=host, spec=answer.specs[0])

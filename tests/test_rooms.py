@@ -92,7 +92,7 @@ ARROWS = {
     "cli": {"pipeline", "compare", "diagnosis", "report", "store", "records", "config", "jobfile", "updates", "errors",
             "outcome", "review", "demo", "cli"},
     "review": {"compare", "report", "store", "records", "errors"},
-    "pipeline": {"order", "following", "remote", "store", "records", "config", "errors"},
+    "pipeline": {"order", "following", "remote", "store", "records", "config", "updates", "errors"},
     "order": {"jobfile", "remote", "records", "config", "errors"},
     "following": {"remote", "store", "records", "updates", "errors"},
     "remote": {"remote", "records", "config", "updates", "errors"},

@@ -8,9 +8,11 @@ import json
 import math
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
-from orchestrator.errors import Eagle3Error
+from orchestrator.errors import Eagle3Error, OutputClosedError, OutputError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -53,9 +55,10 @@ def raw(data: bytes, stream: str) -> None:
             _DECODERS[stream] = codecs.getincrementaldecoder("utf-8")("backslashreplace")
         _write(target, safe(_DECODERS[stream].decode(data), _LINE_CONTROLS))
         return
-    target.flush()
-    target.buffer.write(data)
-    target.buffer.flush()
+    with _reported(target):
+        target.flush()
+        target.buffer.write(data)
+        target.buffer.flush()
 
 
 def safe(text: str, controls: str = "\n\t") -> str:
@@ -107,8 +110,19 @@ def show_bug(error: BaseException) -> None:
         note("hint: the same command with EAGLE3_REMOTE_TRACEBACK=1 in the environment shows the whole traceback")
 
 
-def close_broken_pipe() -> None:
-    """Whoever read stdout is gone: let the interpreter's last flush go nowhere instead of failing."""
+def open_closed_streams() -> None:
+    """Python has no stream where the caller closed one (`>&-`): stdout becomes one that refuses, stderr one that drops.
+
+    This also keeps the numbers 1 and 2 from becoming those of sockets.
+    """
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, encoding="utf-8")  # noqa: SIM115 - for the life of the process
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+
+
+def silence_output() -> None:
+    """Stdout cannot be written: let the interpreter's last flush go nowhere instead of failing."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -120,8 +134,8 @@ def show_launched(record: "RunRecord", *, as_json: bool) -> None:
         out(record.run_id)
 
 
-def show_run(record: "RunRecord", store: "Store", *, as_json: bool) -> None:
-    """A run with everything that can be said about its result."""
+def show_run(record: "RunRecord", store: "Store", *, as_json: bool, max_new_tokens: int | None = None) -> None:
+    """A run with everything that can be said about its result; `max_new_tokens` as a server's, for the walk."""
     if not as_json and not store.has_figures(record):
         from orchestrator.report.head import head
 
@@ -129,7 +143,7 @@ def show_run(record: "RunRecord", store: "Store", *, as_json: bool) -> None:
         return
     from orchestrator.review import review
 
-    report = review(store, record)
+    report = review(store, record, max_new_tokens=max_new_tokens)
     if as_json:
         from orchestrator.report.json import run_json
 
@@ -181,5 +195,19 @@ def _coloured(text: str, colour: str) -> str:
 
 def _write(stream: TextIO, text: str) -> None:
     encoding = stream.encoding or "utf-8"
-    stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
-    stream.flush()
+    with _reported(stream):
+        stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
+        stream.flush()
+
+
+@contextmanager
+def _reported(stream: TextIO) -> Iterator[None]:
+    """A stdout that cannot be written ends the command as an error of ours; words that stderr refuses are lost."""
+    try:
+        yield
+    except BrokenPipeError:
+        if stream is sys.stdout:
+            raise OutputClosedError("whoever read standard output is gone") from None
+    except OSError as error:
+        if stream is sys.stdout:
+            raise OutputError(f"cannot write to standard output: {error.strerror or error}") from None

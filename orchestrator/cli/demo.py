@@ -31,7 +31,7 @@ def demo(*, as_json: bool) -> None:
         settings = Config(hosts={scene.host: HostConfig(ssh=scene.host, python=sys.executable)})
         order = pipeline.Order(
             planned=jobfile.plan("standalone", Config(), None, scene.settings),
-            run_id=pipeline.new_run_id("demo", time.localtime()),
+            run_id=pipeline.new_run_id("demo", time.gmtime()),
         )
         store = Store(Path(folder) / "laptop")
         with watching(as_json=as_json) as tell, pipeline.session(scene.host, settings, tell, accept_new=False) as host:

@@ -1,10 +1,16 @@
 """`eagle3-remote logs`: what a job printed."""
 
+from typing import TYPE_CHECKING
+
 import click
 
 from orchestrator.cli import console
 from orchestrator.cli.options import accept_new_option, host_of, host_option, open_session
-from orchestrator.updates import LogArrived, Reconnecting, Update
+from orchestrator.updates import LogArrived, Note, Reconnecting, Update
+
+if TYPE_CHECKING:
+    from remote_payload.rundir import RunDir
+    from remote_payload.schema import Cursor
 
 
 @click.command()
@@ -19,13 +25,24 @@ def logs(run_id: str, host_name: str | None, *, follow: bool, accept_new: bool) 
 
     store = Store.default()
     run_id, host_name = host_of(run_id, host_name, store)
-    run_dir = store.run_dir(run_id)
+    shown = _show_local(store.run_dir(run_id))
+    with open_session(host_name, _tell, accept_new=accept_new) as session:
+        pipeline.logs(session, run_id, store, _tell, shown=shown, wait=follow)
+
+
+def _show_local(run_dir: "RunDir") -> "Cursor":
+    """Print what is here already; returns how much that was, so that the host goes on exactly there."""
+    from orchestrator.store.files import translated
+    from remote_payload.schema import Cursor
+
+    sizes = {}
     for stream in ("stdout", "stderr"):
         path = getattr(run_dir, stream)
-        if path.exists():
-            console.raw(path.read_bytes(), stream)
-    with open_session(host_name, _tell, accept_new=accept_new) as session:
-        pipeline.attach(session, run_id, store, _tell, wait=follow)
+        with translated("read", path):
+            data = path.read_bytes() if path.exists() else b""
+        console.raw(data, stream)
+        sizes[stream] = len(data)
+    return Cursor(**sizes)
 
 
 def _tell(update: Update) -> None:
@@ -33,3 +50,5 @@ def _tell(update: Update) -> None:
         console.raw(update.data, update.stream)
     elif isinstance(update, Reconnecting):
         console.note(f"link: {update.reason} - the job goes on, reconnecting (try {update.attempt})")
+    elif isinstance(update, Note) and update.name in ("offline", "host key", "known_hosts", "events"):
+        console.note(f"{update.name}: {update.text}")

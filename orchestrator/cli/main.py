@@ -3,13 +3,14 @@
 import atexit
 import gc
 import importlib
+import signal
 import sys
 from typing import NoReturn
 
 import click
 
 from orchestrator import __version__
-from orchestrator.errors import Eagle3Error
+from orchestrator.errors import DetachedError, Eagle3Error, OutputClosedError, OutputError
 
 # Commands are imported when they are called: `--help` must not pay for SSH. name -> (module, short help).
 COMMANDS = {
@@ -57,6 +58,11 @@ def cli() -> None:
     """
 
 
+def _leave(number: int, _: object) -> NoReturn:
+    """End by a signal, but in order: what was learnt of a run is stored on the way out."""
+    sys.exit(128 + number)
+
+
 def main() -> NoReturn:
     """Run the command line and exit with a code by kind of error (see `orchestrator/errors.py`)."""
     from orchestrator.cli import console
@@ -64,6 +70,10 @@ def main() -> NoReturn:
     # Looking for garbage among what was just imported is a tenth of a short command's time, half of it at exit.
     gc.set_threshold(300_000)
     atexit.register(gc.freeze)
+    console.open_closed_streams()
+    for number in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
+        if signal.getsignal(number) is signal.SIG_DFL:  # nohup's choice stays
+            signal.signal(number, _leave)
     try:
         code = cli.main(standalone_mode=False)
         sys.exit(code if isinstance(code, int) else 0)
@@ -73,15 +83,22 @@ def main() -> NoReturn:
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
+    except DetachedError as error:  # what the user wanted, so no error
+        console.silence_output()  # it may be why
+        console.note(error.message)
+        console.note(error.hint or "")
+        sys.exit(error.exit_code)
+    except OutputError as error:
+        console.silence_output()
+        if not isinstance(error, OutputClosedError):
+            console.show_error(error)
+        sys.exit(error.exit_code)
     except Eagle3Error as error:
         console.show_error(error)
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
         console.note("stopped before anything was launched")
         sys.exit(130)
-    except BrokenPipeError:
-        console.close_broken_pipe()
-        sys.exit(141)
     except Exception as error:  # noqa: BLE001 - the last resort: a bug of ours, said as such
         console.show_bug(error)
         sys.exit(70)

@@ -24,5 +24,5 @@ def status(run_id: str | None, host_name: str | None, *, accept_new: bool, as_js
         run_id, host_name = host_of(run_id, host_name, store)
     assert host_name is not None
     with open_session(host_name, lambda update: None, accept_new=accept_new) as session:
-        answer = pipeline.status(session, run_id)
+        answer = pipeline.status(session, run_id, store)
     console.show_status(answer, host_name, as_json=as_json)

@@ -12,13 +12,16 @@ from pathlib import Path
 
 from orchestrator.errors import HostNotReadyError, NotFoundError, ProtocolError
 from orchestrator.remote.connection import VerifiedConnection
+from orchestrator.remote.local_disk import local_disk
 from orchestrator.remote.session_channel import SessionChannel
 from orchestrator.remote.translate_errors import describe
 from orchestrator.remote.watchdog import Watchdog
 
 SessionMaker = Callable[[Sequence[str], Iterable[bytes], Watchdog], SessionChannel]
 
-_SILENCE_S = 30.0
+_SILENCE_S = 15.0
+_STDOUT_TAIL_BYTES = 4096
+_MOST_NOISE_BYTES = 16 * 2**20
 _SLOWEST_BYTES_PER_S = 32 * 1024
 
 _EXPAND = 'case $1 in "~/"*) path=$HOME/${1#"~/"};; *) path=$1;; esac\n'
@@ -40,7 +43,7 @@ def put(session: SessionMaker, connection: VerifiedConnection, chunks: Iterable[
     """Write a remote file of mode 0600, making its folders (0700).
 
     Raises HostNotReadyError with the host's own words when it cannot be written, LinkLostError when nothing moves for
-    30 s or the whole takes longer than 32 KiB/s would.
+    15 s or the whole takes longer than 32 KiB/s would.
     """
     nonce = secrets.token_hex(8)
     watchdog = _watchdog(connection, size)
@@ -48,7 +51,7 @@ def put(session: SessionMaker, connection: VerifiedConnection, chunks: Iterable[
     with watchdog, session(argv, _counted(chunks, watchdog), watchdog) as channel:
         answer = b""
         while (chunk := channel.read(restart=True)) is not None:
-            answer += chunk
+            answer = (answer + chunk)[-_STDOUT_TAIL_BYTES:]
         channel.finish()
     if f"\n{nonce} done\n".encode() not in answer:
         words = channel.stderr.decode(errors="replace").strip() or "no reason given"
@@ -65,38 +68,47 @@ def get(session: SessionMaker, connection: VerifiedConnection, remote: str, loca
     """
     nonce = secrets.token_hex(8)
     watchdog = _watchdog(connection, size)
-    part = local.with_name(f"{local.name}.part")
+    part = local.with_name(f".{local.name}.{os.getpid()}.part")  # another process may be fetching the same file
     try:
-        with (
-            watchdog,
-            session(["sh", "-c", _GET, "get", remote, nonce], (), watchdog) as channel,
-            part.open("wb") as file,
-        ):
+        with watchdog, session(["sh", "-c", _GET, "get", remote, nonce], (), watchdog) as channel:
             rest = _skip_to_size(channel, nonce, connection, remote, size)
-            file.write(rest)
-            while (chunk := channel.read(restart=True)) is not None:
-                file.write(chunk)
-            channel.finish()
-            found = file.tell()
+            found = _write_rest(channel, rest, part, size)
+            if found <= size:
+                channel.finish()
         if found != size:
-            raise ProtocolError(f"{remote} must be {size} bytes long, found: {found}")
-        os.replace(part, local)
+            words = "more" if found > size else str(found)
+            raise ProtocolError(f"{remote} must be {size} bytes long, found: {words}")
+        with local_disk(local):
+            os.replace(part, local)
     finally:
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(OSError):
             part.unlink()
+
+
+def _write_rest(channel: SessionChannel, chunk: bytes | None, part: Path, size: int) -> int:
+    """Write what comes to `part`, no more than one chunk beyond `size`; returns how much came."""
+    found = 0
+    with local_disk(part), part.open("wb") as file:
+        while chunk is not None and found <= size:
+            file.write(chunk)
+            found += len(chunk)
+            chunk = channel.read(restart=True)
+    return found
 
 
 def _skip_to_size(channel: SessionChannel, nonce: str, connection: VerifiedConnection, remote: str, size: int) -> bytes:
     """Read past start-up noise to the line that announces the size; return what already follows it."""
     mark = f"\n{nonce} ".encode()
     head = b""
-    while (start := head.find(mark)) < 0 or b"\n" not in head[start + len(mark) :]:
+    while (start := head.find(mark)) < 0 or head.find(b"\n", start + len(mark)) < 0:
         chunk = channel.read(restart=True)
         if chunk is None:
             channel.finish()
             words = channel.stderr.decode(errors="replace").strip() or "no reason given"
             raise ProtocolError(f"{describe(connection.target)} did not send {remote}: {words}")
         head += chunk
+        if len(head) > _MOST_NOISE_BYTES:
+            raise ProtocolError(f"{describe(connection.target)} printed {len(head)} bytes instead of {remote}")
     announced, _, rest = head[start + len(mark) :].partition(b"\n")
     if announced == b"missing":
         raise NotFoundError(f"no such file on {describe(connection.target)}: {remote}")

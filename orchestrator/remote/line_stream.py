@@ -23,7 +23,8 @@ class LineStream:
         self._channel = channel
         self._watchdog = watchdog
         self._silence_s = silence_s
-        self._buffer = b""
+        self._parts: list[bytes] = []  # of a line that has not ended yet; joined once, however long it gets
+        self._parts_bytes = 0
         self._lines: list[bytes] = []
         self._ended = False
 
@@ -71,13 +72,25 @@ class LineStream:
         if chunk is None:
             self.exit_code = self._channel.finish()
             self._ended = True
-            if self._buffer:
-                self._lines.append(self._buffer)
-                self._buffer = b""
+            if self._parts:
+                self._lines.append(b"".join(self._parts))
+                self._keep(b"")
         else:
             self._watchdog.period_s = self._silence_s  # the first byte had a deadline of its own
-            *lines, self._buffer = (self._buffer + chunk).split(b"\n")
-            self._lines = lines[::-1]
-            if len(self._buffer) > MAX_LINE_BYTES:
-                raise ProtocolError(f"a line of the host's answer must end within {MAX_LINE_BYTES} bytes")
+            self._split(chunk)
         self._watchdog.pause()
+
+    def _split(self, chunk: bytes) -> None:
+        first, *rest = chunk.split(b"\n")
+        self._parts.append(first)
+        self._parts_bytes += len(first)
+        if rest:
+            self._lines = [b"".join(self._parts), *rest[:-1]][::-1]
+            self._keep(rest[-1])
+        if self._parts_bytes > MAX_LINE_BYTES:
+            raise ProtocolError(f"a line of the host's answer must end within {MAX_LINE_BYTES} bytes")
+
+    def _keep(self, part: bytes) -> None:
+        """What follows the last newline: the beginning of the next line."""
+        self._parts = [part] if part else []
+        self._parts_bytes = len(part)

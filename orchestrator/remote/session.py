@@ -49,6 +49,8 @@ class HostSession:
         self._link: Link | None = None
         self._installed: Installed | None = None
         self._payload_told = False
+        self.has_connected = False
+        """Whether the host could be reached at least once during this command."""
 
     def __enter__(self) -> Self:
         return self
@@ -72,6 +74,7 @@ class HostSession:
         """The link, opened when there is none. Raises HostError and its subclasses."""
         if self._link is None:
             self._link = self._open()
+            self.has_connected = True
             for warning in self._link.warnings:
                 self._tell(Note(name="known_hosts", text=warning))
             self._tell(Note(name="connected", text=f"{self.name} ({self.destination})"))

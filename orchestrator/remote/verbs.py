@@ -1,6 +1,7 @@
 """Calls of the payload's verbs: one exec, a request as JSON on stdin, nonce-framed answers on stdout."""
 
 import secrets
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
@@ -33,6 +34,8 @@ F = TypeVar("F", bound=Frame)
 
 Request = LaunchRequest | FollowRequest | StatusRequest | CancelRequest | ProbeRequest
 
+NOISE_S = 10.0
+"""How much longer than silence an answer may take that start-up files print before or into."""
 NO_PAYLOAD = 97
 NO_PYTHON = 98
 
@@ -46,7 +49,13 @@ command -v "$python" >/dev/null 2>&1 || exit 98
 exec "$python" -I -S "$payload" "$4"
 """
 
+
+class NotRunError(ProtocolError):
+    """The verb certainly did nothing: it could not be run, or did not understand the request."""
+
+
 _ERRORS: dict[str, type[Eagle3Error]] = {
+    "bad_request": NotRunError,
     "claimed_by_other_spec": ClaimedError,
     "no_such_run": NotFoundError,
     "root_not_writable": HostNotReadyError,
@@ -87,10 +96,13 @@ def call(link: "Link", installed: Installed, verb: str, request: Request, silenc
     """
     argv = ["sh", "-c", _START, "eagle3-remote", installed.python, installed.root, installed.sha256, verb]
     with link.stream(argv, stdin=to_json(request).encode(), silence_s=silence_s) as lines:
-        answered = False
+        answered, until_s = False, time.monotonic() + silence_s + NOISE_S
         for line in lines:
             frame = _frame(line, request.nonce)
-            answered = answered or frame is not None
+            if frame is not None:
+                answered, until_s = True, time.monotonic() + silence_s + NOISE_S
+            elif time.monotonic() > until_s:
+                raise ProtocolError(f"the host prints and prints, and none of it is the answer of `{verb}`")
             if isinstance(frame, EndFrame):
                 return
             if isinstance(frame, ErrorFrame):
@@ -127,7 +139,7 @@ def _explain_end(lines: "LineStream", installed: Installed, verb: str) -> None:
     if lines.exit_code is None:
         raise LinkLostError(f"the answer of `{verb}` was cut off")
     tail = lines.stderr_tail.decode(errors="replace").strip()
-    raise ProtocolError(
+    raise NotRunError(
         f"`{installed.python}` could not run the payload's `{verb}`, exit code {lines.exit_code}: "
         f"{tail or 'no message'}",
         hint="`eagle3-remote hosts check` shows the interpreters of the host; set `python` in eagle3.toml",
