@@ -3,6 +3,7 @@
 import contextlib
 import os
 import signal
+import stat as stats
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -46,6 +47,12 @@ def is_running(pid: int, start_ticks: int) -> bool:
     return stat is not None and stat.start_ticks == start_ticks and stat.state not in "ZX"
 
 
+def is_alive(pid: int) -> bool:
+    """Whether some process has this pid and is no zombie."""
+    stat = read_stat(pid)
+    return stat is not None and stat.state not in "ZX"
+
+
 def all_pids() -> list[int]:
     """Every pid of /proc."""
     return [int(name) for name in os.listdir("/proc") if name.isdigit()]  # noqa: PTH208 - names only, 10 times faster
@@ -79,6 +86,32 @@ def marked(run_directory: str) -> tuple[int, ...]:
         if wanted in environment.split(b"\0") and pid != os.getpid():
             found.append(pid)
     return tuple(found)
+
+
+def writers(path: str, command_end: bytes) -> tuple[int, ...]:
+    """Living processes that have `path`, or what was `path` before it was removed, open for writing.
+
+    `command_end`: how their command line ends; looking into every process of a large host would take a second.
+    """
+    wanted = (path, f"{path} (deleted)")
+    found = []
+    for pid in all_pids():
+        with contextlib.suppress(OSError):
+            with open(f"/proc/{pid}/cmdline", "rb") as file:
+                if not file.read().endswith(command_end):
+                    continue
+            if is_alive(pid) and _has_open(f"/proc/{pid}/fd", wanted):
+                found.append(pid)
+    return tuple(found)
+
+
+def _has_open(folder: str, wanted: tuple[str, ...]) -> bool:
+    for name in os.listdir(folder):  # noqa: PTH208
+        with contextlib.suppress(OSError):  # closed since
+            link = f"{folder}/{name}"
+            if os.readlink(link) in wanted and os.lstat(link).st_mode & stats.S_IWUSR:  # noqa: PTH115 - proc(5)
+                return True
+    return False
 
 
 def send_signal(pid: int, start_ticks: int, number: signal.Signals) -> bool:

@@ -50,11 +50,14 @@ def status_json(answer: StatusAnswer, host_name: str) -> dict[str, Any]:
 def cancel_text(answer: CancelAnswer) -> str:
     """What cancel did."""
     run, phase = answer.state.run_id, answer.state.phase
-    if answer.was_terminal:
-        return f"{run}: was over before: {phase}"
+    words = [f"was over before: {phase}" if answer.was_terminal else phase]
+    if answer.ended:
+        words.append(f"ended what was left of it, processes: {', '.join(map(str, answer.ended))}")
     if answer.survivors:
-        return f"{run}: {phase}; could not be killed: {', '.join(map(str, answer.survivors))}"
-    return f"{run}: {phase}; nothing of it is left on the host"
+        words.append(f"could not be killed: {', '.join(map(str, answer.survivors))}")
+    elif not answer.was_terminal or answer.ended:
+        words.append("nothing of it is left on the host")
+    return f"{run}: {'; '.join(words)}"
 
 
 def cancel_json(answer: CancelAnswer) -> dict[str, Any]:

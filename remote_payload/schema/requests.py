@@ -89,3 +89,5 @@ class CancelAnswer(Record):
     state: RunState
     was_terminal: bool
     survivors: tuple[int, ...] = ()
+    ended: tuple[int, ...] = ()
+    """Pids that no supervisor looked after any more, or that nothing but the kernel knew of, and that are ended now."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.remote.payload import build_payload
-from remote_payload import processes
+from remote_payload import leftovers, processes
 from remote_payload.rundir import RunDir
 from remote_payload.schema import (
     CancelRequest,
@@ -131,7 +131,7 @@ class Rig:
                 found = from_json(RunState, state.read_bytes())
                 if found.supervisor_pid and found.supervisor_start_ticks:
                     processes.send_signal(found.supervisor_pid, found.supervisor_start_ticks, signal.SIGKILL)
-            while left := processes.marked(str(path.resolve())):
+            while left := leftovers.alive(RunDir(path.resolve())):
                 processes.signal_all(left, signal.SIGKILL)
                 time.sleep(0.01)
 

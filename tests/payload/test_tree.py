@@ -111,7 +111,7 @@ def test_cancelling_what_is_over_changes_nothing(rig: Rig) -> None:
     rig.launch(rig.spec("r1"), follow=True)
     before = rig.state("r1")
     answer = rig.cancel("r1")
-    assert (answer.state, answer.was_terminal) == (before, True)
+    assert (answer.state, answer.was_terminal, answer.ended) == (before, True, ())
     assert rig.state("r1") == before
 
 
@@ -143,6 +143,8 @@ def test_a_killed_supervisor_is_lost_and_its_orphans_are_named_and_ended(rig: Ri
     assert is_alive(state.worker_pid)
     answer = rig.cancel("r1", grace_s=0.3)
     assert (answer.state.phase, answer.was_terminal, answer.survivors) == ("lost", True, ())
+    assert set(answer.ended) == {state.worker_pid, pids["session"]}
+    assert str(state.worker_pid) in answer.state.note
     assert not is_alive(state.worker_pid)
     assert not is_alive(pids["session"])
 
