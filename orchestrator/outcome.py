@@ -35,7 +35,9 @@ def error_of(state: RunState) -> JobError | HostNotReadyError | None:
             hint="one row is in memory at a time, so fewer rows do not help: try --dtype bfloat16, or another host",
         )
     if state.phase == "timed_out":
-        return JobTimedOutError(f"{run}: the deadline passed", hint="raise `deadline_s` in eagle3.toml, or --max-rows")
+        return JobTimedOutError(
+            f"{run}: the deadline passed", hint="raise `deadline_s` in eagle3.toml, or lower --max-rows"
+        )
     if state.phase == "cancelled":
         return JobCancelledError(f"{run}: cancelled")
     if state.phase == "lost":

@@ -8,8 +8,8 @@ from orchestrator.store import Store
 from orchestrator.store.results import read_hits, read_standalone
 
 
-def review(store: Store, record: RunRecord) -> RunReport:
-    """Judge the run's result where it has one.
+def review(store: Store, record: RunRecord, *, max_new_tokens: int | None = None) -> RunReport:
+    """Judge the run's result where it has one; `max_new_tokens` as a server's, for the walk.
 
     Raises StoreError or InvalidRunError where the result is broken, or no longer what its manifest says.
     """
@@ -21,7 +21,9 @@ def review(store: Store, record: RunRecord) -> RunReport:
             hint=f"`eagle3-remote attach {record.run_id}` fetches it again",
         )
     run = store.run_dir(record.run_id)
-    return RunReport(record=record, standalone=report_standalone(read_standalone(run), *read_hits(run)))
+    rows, hits = read_hits(run)
+    found = report_standalone(read_standalone(run), rows, hits, max_new_tokens=max_new_tokens)
+    return RunReport(record=record, standalone=found)
 
 
 def compare(store: Store, record: RunRecord, baseline: Baseline) -> Diff:

@@ -29,11 +29,18 @@ def list_runs(*, as_json: bool) -> None:
 
 @runs.command()
 @click.argument("run_id", metavar="RUN")
+@click.option(
+    "--max-new-tokens",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Stop each request of the serving walk once N tokens are out, as the server was told to. "
+    "With --json this gives the server's accept histogram request by request.",
+)
 @json_option
-def show(run_id: str, *, as_json: bool) -> None:
+def show(run_id: str, max_new_tokens: int | None, *, as_json: bool) -> None:
     """The report on a run: an id, the beginning of one, or `last`."""
     store = Store.default()
-    console.show_run(store.load(run_id), store, as_json=as_json)
+    console.show_run(store.load(run_id), store, as_json=as_json, max_new_tokens=max_new_tokens)
 
 
 @runs.command()

@@ -12,6 +12,7 @@ from typing import Literal
 from orchestrator.compare.figures import ReadingFigures, first_step_sums, mean_sums, same_rows, walk_sums
 from orchestrator.compare.stats import (
     Estimate,
+    bounded,
     paired_difference,
     paired_ratio,
     pooled_ratio,
@@ -51,7 +52,8 @@ class Metric:
     @property
     def estimate(self) -> Estimate:
         """The figure with its interval over rows."""
-        return pooled_ratio(*self.sums)
+        least, most = (0, 1) if self.kind == "share" else (1, self.reading.steps + 1)
+        return bounded(pooled_ratio(*self.sums), least, most)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,11 +96,12 @@ def metrics_of(run: MeasuredRun) -> dict[str, Metric]:
             ("accept_length_walk", "length", walk_sums(reading), served),
             ("accept_length_mean", "length", mean_sums(reading), False),
         ):
-            _add(found, Metric(name=f"{role}.{name}", kind=kind, reading=reading, sums=sums, primary=primary))  # type: ignore[arg-type]
+            key = f"{role}.{name}"
+            found[key] = Metric(name=key, kind=kind, reading=reading, sums=sums, primary=primary)  # type: ignore[arg-type]
         for step in range(1, reading.steps):
             sums = ([row.conditional_hits[step] for row in rows], [row.conditional_n[step] for row in rows])
-            name = f"{role}.step{step + 1}_acceptance"
-            _add(found, Metric(name=name, kind="share", reading=reading, sums=sums, primary=False))
+            key = f"{role}.step{step + 1}_acceptance"
+            found[key] = Metric(name=key, kind="share", reading=reading, sums=sums, primary=False)
     return found
 
 
@@ -158,10 +161,6 @@ def judge(change: Estimate, margin: float) -> Verdict:
     if change.high < -margin:
         return "regressed"
     return "equivalent" if -margin < change.low and change.high < margin else "inconclusive"
-
-
-def _add(found: dict[str, Metric], metric: Metric) -> None:
-    found[metric.name] = metric
 
 
 def _line(ours: Metric, theirs: Metric | None) -> DiffLine:

@@ -5,20 +5,29 @@ from dataclasses import dataclass
 
 from orchestrator.compare.acceptance import RowCounts, conditional_acceptance, count_row, step_accuracy
 from orchestrator.compare.chains import Row, masked, unpack_hits, unpack_row
-from orchestrator.compare.stats import Estimate, Proportion, paired_difference, paired_ratio, pooled_ratio
+from orchestrator.compare.stats import Estimate, Proportion, bounded, paired_difference, paired_ratio, pooled_ratio
 from orchestrator.compare.walk import Walk, serving_walks, total
 from orchestrator.errors import InvalidRunError
 from remote_payload.schema import ReadingHits, RowFacts
+from remote_payload.schema.job import MAX_STEPS
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReadingFigures:
-    """One reading over all its rows; tuples `counts` and `walks` have one entry a row, in the run's row order."""
+    """One reading over all its rows; `counts` and `requests` have one entry a row, in the run's row order."""
 
     reading: str
     steps: int
     counts: tuple[RowCounts, ...]
-    walks: tuple[Walk, ...]
+    requests: tuple[tuple[Walk, ...], ...]
+    """The serving walks of a row's responses, each a request of its own."""
+    max_new_tokens: int | None = None
+    """Tokens after which a request was stopped, the prefill's included; None = at the end of its response."""
+
+    @property
+    def walks(self) -> tuple[Walk, ...]:
+        """A row's walks added up, a row each."""
+        return tuple(total(walks, self.steps) for walks in self.requests)
 
     @property
     def first_step(self) -> Proportion:
@@ -33,12 +42,12 @@ class ReadingFigures:
     @property
     def accept_length_mean(self) -> Estimate:
         """1 + leading hits, mean over the response positions whose chain is whole; interval over rows."""
-        return pooled_ratio(*mean_sums(self))
+        return bounded(pooled_ratio(*mean_sums(self)), 1, self.steps + 1)
 
     @property
     def accept_length_walk(self) -> Estimate:
         """1 + accepted / verify steps of the serving walk, pooled over requests; interval over rows."""
-        return pooled_ratio(*walk_sums(self))
+        return bounded(pooled_ratio(*walk_sums(self)), 1, self.steps + 1)
 
     @property
     def walk(self) -> Walk:
@@ -58,21 +67,30 @@ class Coverage:
     rows: int
 
 
-def reading_figures(reading: str, rows: Sequence[RowFacts], hits: Sequence[ReadingHits]) -> ReadingFigures:
-    """Figures of one reading. Raises InvalidRunError where its hits are missing or do not fit the rows."""
+def reading_figures(
+    reading: str, rows: Sequence[RowFacts], hits: Sequence[ReadingHits], *, max_new_tokens: int | None = None
+) -> ReadingFigures:
+    """Figures of one reading; `max_new_tokens` as a server's, for the walk.
+
+    Raises InvalidRunError where its hits are missing or do not fit the rows.
+    """
     own = sorted((item for item in hits if item.reading == reading), key=lambda item: item.row)
     if not own:
         raise InvalidRunError(f"expected hits of the reading `{reading}`, found none")
     facts = {row.row: row for row in rows}
     steps = own[0].steps
-    counts, walks = [], []
+    counts, requests = [], []
     for item in own:
+        if not 1 <= item.steps <= MAX_STEPS:
+            raise InvalidRunError(f"hits of `{reading}`: expected 1..{MAX_STEPS} steps, found: {item.steps}")
         if item.row not in facts or item.steps != steps:
             raise InvalidRunError(f"hits of `{reading}`: expected {steps} steps on a known row, found row: {item.row}")
         chains = unpack_hits(item, unpack_row(facts[item.row]))
         counts.append(count_row(chains))
-        walks.append(total(serving_walks(chains), steps))
-    return ReadingFigures(reading=reading, steps=steps, counts=tuple(counts), walks=tuple(walks))
+        requests.append(serving_walks(chains, max_new_tokens=max_new_tokens))
+    return ReadingFigures(
+        reading=reading, steps=steps, counts=tuple(counts), requests=tuple(requests), max_new_tokens=max_new_tokens
+    )
 
 
 def coverage(rows: Sequence[RowFacts]) -> Coverage:

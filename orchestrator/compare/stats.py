@@ -8,7 +8,7 @@ Not covered: dependence between rows (several rows of one conversation); merge s
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 
 CONFIDENCE = 0.95
@@ -64,6 +64,13 @@ def pooled_ratio(y: Sequence[float], x: Sequence[float], confidence: float = CON
         return Estimate(value=None, confidence=confidence, rows=0)
     ratio = sum(y) / sum(x)
     return _estimate(ratio, _influence(y, x), confidence, _used(x))
+
+
+def bounded(estimate: Estimate, least: float, most: float) -> Estimate:
+    """The estimate with its interval cut to what the figure can be: few rows know less than its definition does."""
+    if estimate.low is None or estimate.high is None:
+        return estimate
+    return replace(estimate, low=max(estimate.low, least), high=min(estimate.high, most))
 
 
 def paired_difference(

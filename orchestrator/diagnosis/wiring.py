@@ -29,10 +29,16 @@ ADVISED = ("mis_wired", "cannot_serve", "unknown_rule")
 """Verdicts beside which config ids for the best reading are named."""
 
 
-def judge_wiring(result: StandaloneResult, rows: Sequence[RowFacts], hits: Sequence[ReadingHits]) -> WiringVerdict:
+def judge_wiring(
+    result: StandaloneResult,
+    rows: Sequence[RowFacts],
+    hits: Sequence[ReadingHits],
+    *,
+    max_new_tokens: int | None = None,
+) -> WiringVerdict:
     """Judge a standalone test. Raises InvalidRunError where no reading was measured on all rows."""
     measured = [
-        MeasuredReading(facts=facts, figures=reading_figures(facts.name, rows, hits))
+        MeasuredReading(facts=facts, figures=reading_figures(facts.name, rows, hits, max_new_tokens=max_new_tokens))
         for facts in result.readings
         if facts.stage == "full"
     ]

@@ -28,10 +28,18 @@ class RunReport:
 
 
 def report_standalone(
-    result: StandaloneResult, rows: Sequence[RowFacts], hits: Sequence[ReadingHits]
+    result: StandaloneResult,
+    rows: Sequence[RowFacts],
+    hits: Sequence[ReadingHits],
+    *,
+    max_new_tokens: int | None = None,
 ) -> StandaloneReport:
-    """Judge a result. Raises InvalidRunError where hits and rows do not fit each other."""
-    return StandaloneReport(result=result, wiring=judge_wiring(result, rows, hits), coverage=coverage(rows))
+    """Judge a result; `max_new_tokens` as a server's, for the walk.
+
+    Raises InvalidRunError where hits and rows do not fit each other.
+    """
+    wiring = judge_wiring(result, rows, hits, max_new_tokens=max_new_tokens)
+    return StandaloneReport(result=result, wiring=wiring, coverage=coverage(rows))
 
 
 def columns(wiring: WiringVerdict) -> tuple[tuple[str, MeasuredReading], ...]:

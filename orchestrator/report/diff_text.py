@@ -21,7 +21,7 @@ def diff_text(diff: Diff, baseline: Baseline) -> str:
     about = f" ({entry.note})" if entry.note else ""
     return "\n".join(
         [
-            f"{diff.verdict.capitalize()}: {diff.run_id} against {baseline.name}, {diff.against}{about}",
+            f"{_verdict(diff)}: {diff.run_id} against {baseline.name}, {diff.against}{about}",
             f"baseline set {moment(entry.set_at_unix_s)} by {entry.source or UNKNOWN}",
             "",
             *table(rows),
@@ -44,6 +44,10 @@ def diff_json(diff: Diff, baseline: Baseline) -> dict[str, Any]:
         "lines": [dataclasses.asdict(line) for line in diff.lines],
         "notes": list(diff.notes),
     }
+
+
+def _verdict(diff: Diff) -> str:
+    return "Cannot tell for want of rows" if diff.verdict == "cannot tell" else diff.verdict.capitalize()
 
 
 def _cells(line: DiffLine) -> list[str]:

@@ -4,6 +4,7 @@ import dataclasses
 from typing import Any
 
 from orchestrator.compare.stats import Estimate
+from orchestrator.compare.walk import Walk
 from orchestrator.diagnosis.verdict import MeasuredReading, WiringVerdict
 from orchestrator.records import RunRecord
 from orchestrator.report.content import RunReport, StandaloneReport, columns
@@ -80,12 +81,22 @@ def _reading(role: str, item: MeasuredReading) -> dict[str, Any]:
         "conditional_acceptance": [dataclasses.asdict(share) for share in figures.conditional],
         "accept_length_mean": estimate_json(figures.accept_length_mean),
         "accept_length_walk": estimate_json(figures.accept_length_walk),
-        "walk": {
-            "histogram": list(walk.histogram),
-            "verify_steps": walk.verifies,
-            "accepted": walk.accepted,
-            "tokens": walk.tokens,
-            "tokens_per_verify": walk.tokens / walk.verifies if walk.verifies else None,
-            "exact": walk.greedy,
-        },
+        "max_new_tokens": figures.max_new_tokens,
+        "walk": _walk(walk),
+        "requests": [
+            {"row": row.row, "request": index, **_walk(one)}
+            for row, walks in zip(figures.counts, figures.requests, strict=True)
+            for index, one in enumerate(walks)
+        ],
+    }
+
+
+def _walk(walk: Walk) -> dict[str, Any]:
+    return {
+        "histogram": list(walk.histogram),
+        "verify_steps": walk.verifies,
+        "accepted": walk.accepted,
+        "tokens": walk.tokens,
+        "tokens_per_verify": walk.tokens / walk.verifies if walk.verifies else None,
+        "exact": walk.greedy,
     }

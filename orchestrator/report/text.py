@@ -2,6 +2,7 @@
 
 import textwrap
 
+from orchestrator.compare.stats import CONFIDENCE
 from orchestrator.diagnosis.advice import state_names
 from orchestrator.diagnosis.verdict import MeasuredReading, WiringVerdict
 from orchestrator.report.content import RunReport, StandaloneReport, columns
@@ -45,8 +46,20 @@ def _standalone(report: StandaloneReport, width: int) -> list[list[str]]:
         _proof(wiring, width),
         ["What to do:", *fix] if fix else [],
         *_figures(wiring, width),
-        textwrap.wrap(DEFINITIONS, width),
+        textwrap.wrap(" ".join([DEFINITIONS, *_widened(wiring)]), width),
         _circumstances(report, width),
+    ]
+
+
+def _widened(wiring: WiringVerdict) -> list[str]:
+    """Why the difference in the headline has an interval of its own level."""
+    difference = wiring.difference
+    if difference is None or difference.low is None or difference.confidence == CONFIDENCE:
+        return []
+    level = difference.confidence
+    return [
+        f"The difference in step-1 accuracy has a {100 * level:.4g} % interval, wider than one of 95 %, because the "
+        "best of several readings was picked on these very rows."
     ]
 
 
@@ -61,22 +74,15 @@ def _proof(wiring: WiringVerdict, width: int) -> list[str]:
                 ["  accept length", f"{_number(best.accept_length_walk.value)} best reading"],
             ]
         )
-    names = ("as served", "as it reads best") if wiring.against == "declared" else ("runner-up", "declared")
+    names, arrow, sides = ("declared", "runner-up"), "against", (best, other.figures)
+    if wiring.against == "declared":
+        names, arrow, sides = ("as served", "as it reads best"), "->", (other.figures, best)
+    accuracies = [percent(side.first_step.value) for side in sides]
+    lengths = [_number(side.accept_length_walk.value) for side in sides]
     measures = (
-        (
-            "step-1 accuracy",
-            percent(other.figures.first_step.value),
-            percent(best.first_step.value),
-            change(wiring.difference, "points"),
-        ),
-        (
-            "accept length",
-            _number(other.figures.accept_length_walk.value),
-            _number(best.accept_length_walk.value),
-            change(wiring.ratio, "%"),
-        ),
+        ("step-1 accuracy", *accuracies, change(wiring.difference, "points")),
+        ("accept length", *lengths, change(wiring.ratio, "%")),
     )
-    arrow = "->" if wiring.against == "declared" else "against"
     numbers = table([[label, f"{a} {names[0]}", arrow, f"{b} {names[1]}"] for label, a, b, _ in measures], "  ")
     changes = [difference for *_, difference in measures]
     beside = [f"{line}  {what}" for line, what in zip(_even(numbers), changes, strict=True)]
@@ -94,7 +100,7 @@ def _figures(wiring: WiringVerdict, width: int) -> list[list[str]]:
     """One column a reading; as many tables as the width asks for."""
     labels = ["", "reading", "states", "step 1 accuracy"]
     labels += [f"step {step} after hit" for step in range(2, wiring.best.figures.steps + 1)]
-    labels += ["accept len, mean", "accept len, walk", "tokens per verify"]
+    labels += ["accept len, mean", "accept len, walk", "accept len, rows", "tokens per verify"]
     cells = [_column(role, item) for role, item in columns(wiring)]
     label_width = max(map(len, labels)) + 2
     tables: list[list[list[str]]] = []
@@ -120,6 +126,7 @@ def _column(role: str, item: MeasuredReading) -> list[str]:
         *(proportion(share) for share in figures.conditional[1:]),
         length(figures.accept_length_mean, sum(row.whole for row in figures.counts)),
         length(figures.accept_length_walk, walk.verifies),
+        str(figures.accept_length_walk.rows),
         per_verify,
     ]
 
@@ -141,12 +148,19 @@ def _circumstances(report: StandaloneReport, width: int) -> list[str]:
             f"({share.out_of_vocabulary} of {share.response_tokens} response tokens)",
         ),
         ("greedy rows", f"{share.greedy_rows} of {share.rows}; only there the walk is exactly what a server would do"),
+        ("walk", _walked(report.wiring.best.figures.max_new_tokens)),
         ("readings", f"{report.wiring.readings_tried} tried; {result.steps} steps deep"),
         ("machine", _machine(result)),
         ("time", _time(result)),
         *(("warning", warning) for warning in result.warnings),
     ]
     return labelled(lines, width)
+
+
+def _walked(max_new_tokens: int | None) -> str:
+    if max_new_tokens is None:
+        return "each request to the end of its response; `runs show --max-new-tokens N` stops it as a server does"
+    return f"each request until {max_new_tokens} tokens are out"
 
 
 def _machine(result: StandaloneResult) -> str:

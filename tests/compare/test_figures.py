@@ -41,6 +41,22 @@ def test_hits_that_do_not_fit_are_refused() -> None:
         reading_figures("other", rows, [hits])
     with pytest.raises(InvalidRunError, match="known row"):
         reading_figures("r", rows, [hits, replace(hits, row=7)])
+    for steps in (0, -1, 17):
+        with pytest.raises(InvalidRunError, match=f"expected 1..16 steps, found: {steps}"):
+            reading_figures("r", rows, [replace(hits, steps=steps)])
+
+
+def test_an_accept_length_lies_between_1_and_all_steps_and_the_bonus_token() -> None:
+    rows = [made_row(row, MASK) for row in range(5)]
+    for unlike, others, bound in ((0, 4, "high"), (4, 0, "low")):  # the interval over rows is wide
+        lengths = [unlike, others, others, others, others]
+        hits = [
+            made_hits("r", row, MASK, 4, lambda j, s, lengths=lengths, row=row: s < lengths[row]) for row in range(5)
+        ]
+        figures = reading_figures("r", rows, hits)
+        for estimate in (figures.accept_length_mean, figures.accept_length_walk):
+            assert getattr(estimate, bound) == {"low": 1, "high": 5}[bound]
+            assert 1 <= estimate.low < estimate.value < estimate.high <= 5  # type: ignore[operator]
 
 
 def test_rows_are_the_same_only_with_the_same_positions() -> None:

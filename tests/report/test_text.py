@@ -60,6 +60,16 @@ def test_sound() -> None:
     check("sound.txt", run_text(story(made_declared((0, 2, 4), (0, 1, 2), config_ids=(-1, 1, 3)))))
 
 
+def test_the_declared_figures_stand_first_and_a_wider_interval_is_explained() -> None:
+    text = run_text(story(made_declared((0, 2, 4), (0, 1, 2))))
+    assert "74.2 % declared  against  44.5 % runner-up" in text
+    assert "97.5 % interval, wider than one of 95 %" in " ".join(text.split())
+    row_facts, hits, readings = made_readings({((0, 1, 2), 1): 0.75, ((1, 2, 3), 1): 0.3})
+    result = made_result(readings, made_declared((0, 2, 4), (0, 1, 2)))
+    two = run_text(RunReport(record=made_run(), standalone=report_standalone(result, row_facts, hits)))
+    assert "wider than" not in two  # of two readings only one can be the other: 95 %
+
+
 def test_unlabelled() -> None:
     check("unlabelled.txt", run_text(story(made_declared((2, 4, 5), None), states=None)))
 
