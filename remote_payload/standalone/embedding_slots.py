@@ -15,15 +15,11 @@ ENOUGH_TOKENS = 0.5
 """Share of tokens from which a slot is the embedding output: image tokens have other embeddings than the table's."""
 
 
-def embedding_shares(states: torch.Tensor, tokens: torch.Tensor, table: torch.Tensor) -> torch.Tensor:
-    """Share of tokens (T,) whose captured state points along their row of the table (V, Ht); states (T, n, Ht), (n,)."""
+def embedding_slots(states: torch.Tensor, tokens: torch.Tensor, table: torch.Tensor) -> tuple[int, ...]:
+    """Slots of states (T, n, Ht) that mostly point along the tokens' (T,) rows of the table (V, Ht)."""
     rows = table[tokens].float()[:, None]  # (T, 1, Ht)
     cosine = torch.nn.functional.cosine_similarity(states.float(), rows, dim=-1)  # (T, n)
-    return (cosine > SAME_DIRECTION).float().mean(dim=0)
-
-
-def embedding_slots(shares: torch.Tensor) -> tuple[int, ...]:
-    """Slots that are the embedding output, by each slot's share (n,)."""
+    shares = (cosine > SAME_DIRECTION).float().mean(dim=0)
     return tuple((shares >= ENOUGH_TOKENS).nonzero()[:, 0].tolist())
 
 

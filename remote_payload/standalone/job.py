@@ -15,6 +15,7 @@ from remote_payload.standalone import machine
 from remote_payload.standalone.acceptance import Teacher, reading_hits, row_facts
 from remote_payload.standalone.checkpoint import Checkpoint, load_checkpoint
 from remote_payload.standalone.declared import declare
+from remote_payload.standalone.embedding_slots import check_labels
 from remote_payload.standalone.fit import check_fit
 from remote_payload.standalone.hits_file import HitsFile
 from remote_payload.standalone.journal import Journal, Report
@@ -53,8 +54,9 @@ def _run(job: StandaloneJob, device: torch.device, folder: Path, journal: Journa
         _warn_of_checkpoint(checkpoint, journal)
     source = RowSource(_reader(job, checkpoint), measurer, journal)
     with journal.phase("search"):
-        kind = source.look(checkpoint)
+        kind = source.look(checkpoint, len(job.states) if job.states else None)
         check_fit(kind.captured, checkpoint.slots, job.states, checkpoint.target.layers)
+        _check_embedding(kind.embedding_slots, job.states, journal)
         target = checkpoint.target
         declared = declare(checkpoint.config, checkpoint.slots, target.architecture, target.layers, job.states)
         found = _search(job, measurer, source, wirings(kind.captured, checkpoint.slots))
@@ -63,6 +65,7 @@ def _run(job: StandaloneJob, device: torch.device, folder: Path, journal: Journa
         with journal.phase("measure"):
             rows = _measure(finals, measurer, source, hits_file, journal)
         journal.count_tokens(rows[1])
+        source.tell_more_skipped()
         result = StandaloneResult(
             checkpoint=checkpoint.facts,
             declared=declared,
@@ -126,16 +129,29 @@ def _reading(declared: DeclaredWiring) -> Reading | None:
     return Reading(slots=declared.slots, token_offset=1) if declared.slots else None
 
 
+def _check_embedding(slots: tuple[int, ...] | None, states: tuple[int, ...] | None, journal: Journal) -> None:
+    """Labels that the rows contradict end the job; without labels, what the rows say about themselves is told."""
+    if slots is not None and states is not None:
+        check_labels(slots, states)
+    elif slots:
+        told = ", ".join(map(str, slots))
+        journal.warn("embedding_slot", f"the captured state in slot {told} is the target's embedding output (`embed`)")
+
+
 def _search(job: StandaloneJob, measurer: Measurer, source: RowSource, readings: list[Reading]) -> Found:
-    few = job.search_rows
-    rows = source.first(few, f"first step of {len(readings)} wirings")
-    survivors, screened_out = screen(measurer, rows, readings, job.keep_readings)
-    rows = source.first(few, f"all steps of {len(survivors)} wirings")
-    ranked, searched_out = search(measurer, rows, [tally.reading for tally in survivors], job.steps)
+    few, doing = job.search_rows, f"first step of {len(readings)} wirings"
+    survivors, screened_out = screen(measurer, source.first(few, doing), readings, job.keep_readings)
+    source.first_done(few, doing)
+    doing = f"all steps of {len(survivors)} wirings"
+    kept = [tally.reading for tally in survivors]
+    ranked, searched_out = search(measurer, source.first(few, doing), kept, job.steps)
+    source.first_done(few, doing)
     best = ranked[0].reading.slots
     others = [Reading(slots=best, token_offset=offset) for offset in job.token_offsets if offset != 1]
     if others:
-        shifted, _ = search(measurer, source.first(few, "other token offsets"), others, job.steps)
+        doing = "other token offsets"
+        shifted, _ = search(measurer, source.first(few, doing), others, job.steps)
+        source.first_done(few, doing)
         ranked = sorted([*ranked, *shifted], key=lambda tally: -tally.score)
     return Found(ranked=tuple(ranked), dropped=(*searched_out, *screened_out))
 
@@ -177,4 +193,5 @@ def _rows_facts(
         states=states,
         final_state=kind.final_state,
         dtype=kind.dtype,
+        embedding_slots=kind.embedding_slots,
     )

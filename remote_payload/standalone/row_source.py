@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Literal
 
-import torch
-
 from remote_payload.schema.standalone import SkippedRow
 from remote_payload.standalone.acceptance import JudgedRow, judge_row
 from remote_payload.standalone.checkpoint import Checkpoint
-from remote_payload.standalone.embedding_slots import embedding_shares, embedding_slots
+from remote_payload.standalone.embedding_slots import embedding_slots
 from remote_payload.standalone.final_state import final_state_kind
 from remote_payload.standalone.fit import no_usable_row
 from remote_payload.standalone.journal import Journal
@@ -32,7 +30,7 @@ TOLD_ROWS = 5
 
 @dataclass(frozen=True, kw_only=True)
 class RowKind:
-    """What the rows hold, by the first few usable ones."""
+    """What a row holds, and so its like."""
 
     captured: int
     """How many captured states."""
@@ -43,7 +41,7 @@ class RowKind:
 
 
 class RowSource:
-    """Streams the rows of one job; only a few short ones are ever in memory together."""
+    """Streams the rows of one job; only one row is in memory."""
 
     def __init__(self, reader: RowReader, measurer: Measurer, journal: Journal) -> None:
         self.reader = reader
@@ -57,21 +55,18 @@ class RowSource:
         Rows with another number of states than most of them, or than there are `labels`, are skipped from now on.
         Raises JobFailure(rows) when no row can be used.
         """
-        captured = self._captured = self._count_states(labels)
-        row = next(self._usable())
+        kinds = self._sample(checkpoint)
+        counts = Counter(kind.captured for kind in kinds)
+        captured = labels if labels in counts else counts.most_common(1)[0][0]
+        most, _ = Counter(kind for kind in kinds if kind.captured == captured).most_common(1)[0]
+        self._captured = captured
         norm = checkpoint.target_norm
-        kind = "post_norm" if norm is None else final_state_kind(row.final, norm)
-        if kind == "pre_norm" and norm is not None:
+        if most.final_state == "pre_norm" and norm is not None:
             self._measurer.teacher.expect_pre_norm(norm, checkpoint.target.rms_norm_eps)
             self._journal.warn(
                 "final_state", "the rows' final state is not normed; the target's final norm was applied"
             )
-        return RowKind(
-            captured=captured,
-            dtype=str(row.states.dtype).removeprefix("torch."),
-            final_state=kind,
-            embedding_slots=self._embedding_slots(checkpoint),
-        )
+        return most
 
     def judged(self) -> Iterator[JudgedRow]:
         """Every usable row, prepared for readings."""
@@ -85,29 +80,35 @@ class RowSource:
             self._journal.progress("wirings", index, total, doing)
             yield self._judge(beginning(row, SEARCH_RESPONSES, self.reader.steps))
 
-    def told(self) -> None:
+    def first_done(self, count: int, doing: str) -> None:
+        """Tell that enough was seen of what `first` gave, which may be less than all of it."""
+        total = min(count, len(self.reader.folder.files))
+        self._journal.progress("wirings", total, total, doing, last=True)
+
+    def tell_more_skipped(self) -> None:
         """Tell how many rows were skipped beyond those told one by one."""
         more = len(self.skipped) - TOLD_ROWS
         if more > 0:
             self._journal.tell_skipped(f"{more} more", "skipped as well; the result names them")
 
-    def _count_states(self, labels: int | None) -> int:
-        counts: Counter[int] = Counter()
+    def _sample(self, checkpoint: Checkpoint) -> list[RowKind]:
+        norm, table = checkpoint.target_norm, checkpoint.target.embedding(checkpoint.config)
+        kinds: list[RowKind] = []
         for row in islice(self._usable(), SAMPLE_ROWS):
-            counts[row.states.shape[1]] += 1
-            if row.states.shape[1] == labels or max(counts.values()) == AGREEING_ROWS:
+            few = beginning(row, SEARCH_RESPONSES, 0)
+            kinds.append(
+                RowKind(
+                    captured=row.states.shape[1],
+                    dtype=str(row.states.dtype).removeprefix("torch."),
+                    final_state="post_norm" if norm is None else final_state_kind(row.final, norm),
+                    embedding_slots=None if table is None else embedding_slots(few.states, few.tokens, table),
+                )
+            )
+            if kinds.count(kinds[-1]) == AGREEING_ROWS:
                 break
-        if not counts:
+        if not kinds:
             raise no_usable_row(self.reader.folder.folder, tuple(self.skipped.values()))
-        return labels if labels in counts else counts.most_common(1)[0][0]
-
-    def _embedding_slots(self, checkpoint: Checkpoint) -> tuple[int, ...] | None:
-        table = checkpoint.target_embedding()
-        if table is None:
-            return None
-        rows = (beginning(row, SEARCH_RESPONSES, 0) for row in islice(self._usable(), AGREEING_ROWS))
-        shares = [embedding_shares(row.states, row.tokens, table) for row in rows]
-        return embedding_slots(torch.stack(shares).mean(dim=0))
+        return kinds
 
     def _judge(self, row: Row) -> JudgedRow:
         return judge_row(self._measurer.drafter, self._measurer.teacher, row, self.reader.steps)

@@ -7,10 +7,9 @@ from typing import Any
 import torch
 
 from remote_payload.failure import checkpoint_failure
-from remote_payload.standalone.config import architecture_of, read_json
-from remote_payload.standalone.weight_files import StoredTensor, list_tensors
+from remote_payload.standalone.config import DrafterConfig, architecture_of, read_json
+from remote_payload.standalone.weight_files import FLOATS, StoredTensor, list_tensors
 
-FLOATS = ("F64", "F32", "F16", "BF16")
 READ = ("embed_tokens.weight", "lm_head.weight", "norm.weight")
 OTHER_PARTS = ("layers", "visual", "vision", "audio", "mtp", "mm_projector", "multi_modal")
 """Parts of a model whose embedding and norm are not the text model's; DeepSeek's MTP layer has its own copies."""
@@ -45,12 +44,14 @@ class TargetFiles:
                 f"the target has no `{name}` under any known prefix: {self.folder}",
                 hint="the test reads embed_tokens, lm_head and the final norm of the target; is this its whole folder?",
             )
-        if stored.dtype not in FLOATS:
-            raise checkpoint_failure(
-                f"the target's `{stored.name}` must hold floats, found a quantised {stored.dtype}: {stored.path}",
-                hint="give the folder of the unquantised target; only three of its tensors are read",
-            )
+        _check_floats(stored)
         return stored
+
+    def embedding(self, config: DrafterConfig) -> torch.Tensor | None:
+        """The target's own embedding (V, Ht), whatever the drafter borrowed; None where it has none of that shape."""
+        stored = self.find("embed_tokens.weight")
+        wanted = (config.vocab_size, config.target_hidden_size)
+        return stored.read() if stored and stored.shape == wanted and stored.dtype in FLOATS else None
 
 
 def read_target(folder: Path) -> TargetFiles:
@@ -69,11 +70,20 @@ def read_target(folder: Path) -> TargetFiles:
 
 
 def read_finite(stored: StoredTensor) -> torch.Tensor:
-    """Read a target's tensor; raises JobFailure(checkpoint) when it holds NaN or infinity."""
+    """Read a target's tensor; raises JobFailure(checkpoint) when it is quantised or holds NaN or infinity."""
+    _check_floats(stored)
     tensor = stored.read()
     if not bool(torch.isfinite(tensor).all()):
         raise checkpoint_failure(f"the target's `{stored.name}` holds NaN or infinity: {stored.path}")
     return tensor
+
+
+def _check_floats(stored: StoredTensor) -> None:
+    if stored.dtype not in FLOATS:
+        raise checkpoint_failure(
+            f"the target's `{stored.name}` must hold floats, found a quantised {stored.dtype}: {stored.path}",
+            hint="give the folder of the unquantised target; only three of its tensors are read",
+        )
 
 
 def _layers(text: dict[str, Any]) -> int | None:

@@ -15,6 +15,8 @@ from safetensors import SafetensorError, safe_open
 from remote_payload.failure import JobFailure, checkpoint_failure
 
 INDEX = "model.safetensors.index.json"
+FLOATS = ("F64", "F32", "F16", "BF16")
+"""Plain floats: eight-bit ones and smaller need the scales of their quantisation to mean anything."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,11 +2,15 @@
 
 import gzip
 import json
+import os
+import warnings
+import zipfile
 
 import pytest
 import torch
 
 from remote_payload.failure import JobFailure
+from remote_payload.standalone import row_load, rows
 from remote_payload.standalone.final_state import final_state_kind
 from remote_payload.standalone.row_files import find_rows
 from remote_payload.standalone.rows import Row, RowReader, beginning
@@ -18,7 +22,7 @@ TINY = Tiny()
 
 def read(folder, merged=None, steps=4, max_rows=None):
     reader = RowReader(folder=find_rows(folder, merged, max_rows), target_hidden_size=16, vocab_size=40, steps=steps)
-    return list(reader.rows())
+    return list(reader.rows(captured=4))
 
 
 def good():
@@ -99,7 +103,7 @@ def test_merged_line_of_another_row_is_noticed(tmp_path):
         ({"input_ids": torch.full((20,), -1)}, "found: -1..-1"),
         ({"input_ids": "text"}, "found: str"),
         ({"aux_hidden_state": torch.zeros(1, 20, 63)}, "n * 16 wide"),
-        ({"aux_hidden_state": torch.zeros(1, 20, 48)}, "3 captured states, the rows before it: 4"),
+        ({"aux_hidden_state": torch.zeros(1, 20, 48)}, "3 captured states, expected: 4"),
         ({"aux_hidden_state": torch.full((1, 20, 64), float("nan"))}, "NaN"),
         ({"aux_hidden_state": torch.zeros(2, 20, 64)}, "shape [1, T, width]"),
         ({"aux_hidden_state": torch.zeros(1, 20, 64, dtype=torch.int64)}, "found: torch.int64"),
@@ -109,6 +113,19 @@ def test_merged_line_of_another_row_is_noticed(tmp_path):
         ({"input_ids": torch.full((20,), 1.5)}, "whole numbers"),
         ({"input_ids": [2**80] * 20}, "whole numbers"),
         ({"input_ids": torch.zeros(0, dtype=torch.int64)}, "lengths differ: 0 tokens"),
+        ({"input_ids": torch.zeros(20).to(torch.float8_e4m3fn)}, "whole numbers in a list or tensor, found: torch.flo"),
+        ({"loss_mask": torch.zeros(20).to(torch.float8_e5m2)}, "found: torch.float8_e5m2"),
+        ({"loss_mask": torch.full((20,), float("nan"))}, "fractions or NaN"),
+        ({"input_ids": torch.zeros(20, dtype=torch.complex64)}, "found: torch.complex64"),
+        (
+            {"aux_hidden_state": torch.zeros(1, 20, 64).to(torch.float8_e4m3fn)},
+            "plain floats, found: torch.float8_e4m3fn",
+        ),
+        ({"hidden_state": torch.zeros(1, 20, 16).to(torch.float8_e5m2)}, "plain floats, found: torch.float8_e5m2"),
+        ({"aux_hidden_state": torch.zeros(1).expand(1, 10**11, 64)}, "repeating view of 4 bytes"),
+        ({"input_ids": torch.ones(1, dtype=torch.int64).expand(10**11)}, "repeating view of 8 bytes"),
+        ({"aux_hidden_state": torch.full((1, 20, 64), 2e38)}, "must be a model's numbers, below 1e+09, found: 2e+38"),
+        ({"hidden_state": torch.full((1, 20, 16), float("-inf"))}, "final state hold NaN or infinity"),
     ],
 )
 def test_reasons(tmp_path, change, says):
@@ -125,15 +142,91 @@ def test_more_steps_than_tokens(tmp_path):
     assert "at least: 5" in reason(tmp_path, row_tensors(TINY, 4, 1))
 
 
+def test_a_row_without_tokens(tmp_path):
+    assert "it has 0 tokens" in reason(tmp_path, row_tensors(TINY, 0, 0))
+
+
+def test_nested_tensors_are_named(tmp_path):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # nested tensors are a prototype of torch
+        nested = torch.nested.nested_tensor([good()["aux_hidden_state"][0]])
+    assert "found: torch.float32, nested" in reason(tmp_path, good() | {"aux_hidden_state": nested})
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "uint16", "uint32", "uint64", "float64"])
+def test_whole_numbers_of_any_width_are_read(tmp_path, dtype):
+    row = good()
+    for name in ("input_ids", "loss_mask"):
+        row[name] = row[name].to(getattr(torch, dtype))
+    write_row(tmp_path, 0, row)
+    (found,) = read(tmp_path)
+    assert (found.tokens.dtype, found.tokens.tolist()) == (torch.int64, good()["input_ids"].tolist())
+    assert found.loss_mask.tolist() == [False] * 6 + [True] * 14
+
+
 class Dangerous:
+    """Unpickled, it would leave a file behind."""
+
+    def __init__(self, call, canary):
+        self.call, self.canary = call, canary
+
     def __reduce__(self):
-        return (print, ("a row must never run this",))
+        return self.call, (f"touch {self.canary}" if self.call is os.system else f"open({str(self.canary)!r}, 'w')",)
 
 
-def test_pickled_object_is_refused_and_does_not_run(tmp_path, capsys):
-    write_row(tmp_path, 0, {"input_ids": Dangerous()})
-    assert "pickled objects, which are refused" in read(tmp_path)[0].reason
+@pytest.mark.parametrize("zipped", [True, False])
+@pytest.mark.parametrize(
+    ("call", "told"), [(os.system, "posix.system"), (exec, "found: exec"), (print, "found: print")]
+)
+def test_pickled_object_is_refused_by_name_and_does_not_run(tmp_path, capsys, call, told, zipped):
+    path, canary = write_row(tmp_path, 0, good()), tmp_path / "canary"
+    torch.save(good() | {"x": Dangerous(call, canary)}, path, _use_new_zipfile_serialization=zipped)
+    (skipped,) = read(tmp_path)
+    assert "it holds pickled objects, which are refused" in skipped.reason
+    assert told in skipped.reason
+    assert not canary.exists()
     assert capsys.readouterr().out == ""
+
+
+def test_a_gzip_bomb_is_refused_before_it_fills_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr(row_load, "UNPACKED_FREE_BYTES", 1 << 20)
+    path = write_row(tmp_path, 0, good()).with_name("data_1.ckpt.gz")
+    path.write_bytes(gzip.compress(bytes(8 << 20)) * 4)
+    assert f"more than {64 * path.stat().st_size} bytes, 64 times" in read(tmp_path)[1].reason
+
+
+def test_a_bomb_among_the_zip_members_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(row_load, "UNPACKED_FREE_BYTES", 1 << 20)
+    path = write_row(tmp_path, 0, good())
+    with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as file:
+        file.writestr("archive/data/9", bytes(8 << 20))
+    assert "more than 64 times its size on disk" in read(tmp_path)[0].reason
+
+
+def test_a_merged_line_nested_too_deeply_is_that_rows_alone(tmp_path):
+    merged = tmp_path / "m.jsonl"
+    merged.write_bytes(b"[" * 100_000 + b"\n{}\n")
+    write_row(tmp_path, 0, good())
+    write_row(tmp_path, 1, good())
+    first, second = read(tmp_path, merged)
+    assert first.reason == "line 1 of the merged JSONL is nested too deeply"
+    assert isinstance(second, Row)
+
+
+@pytest.mark.parametrize(
+    "error", [RecursionError("deep"), MemoryError(), IndexError("i"), OverflowError("o"), KeyError("k")]
+)
+def test_whatever_goes_wrong_in_one_row_is_that_rows_alone(tmp_path, monkeypatch, error):
+    """As when a torch of another version raises something that today's does not."""
+
+    def fail(*_):
+        raise error
+
+    monkeypatch.setattr(rows, "matrix", fail)
+    write_row(tmp_path, 0, good())
+    (skipped,) = read(tmp_path)
+    assert skipped.reason.startswith("it cannot be used: ")
+    assert type(error).__name__ in skipped.reason
 
 
 @pytest.mark.parametrize("keep", [0, 5, 1000, -30])

@@ -1,0 +1,105 @@
+"""What the first rows say about all: how many states they hold, and which of them is the target's embedding output."""
+
+import pytest
+import torch
+
+from remote_payload.failure import JobFailure
+from remote_payload.standalone.embedding_slots import embedding_slots
+from tests.standalone.running import DATA, run_job
+from tests.standalone.test_job import BUNDLE
+from tests.support.tiny import Tiny, row_tensors, target_tensors, write_row, write_rows
+
+TINY = Tiny()
+TABLE = target_tensors(TINY)["model.embed_tokens.weight"]
+
+
+def write_embedded(folder, slot):
+    """Three rows whose captured state `slot` is the target's embedding output."""
+    for number, tokens in enumerate((20, 17, 23)):
+        row = row_tensors(TINY, tokens, tokens // 3, salt=number)
+        row["aux_hidden_state"][0, :, slot * 16 : slot * 16 + 16] = TABLE[row["input_ids"]]
+        write_row(folder, number, row)
+    return folder
+
+
+@pytest.mark.parametrize("states", [None, (1, 2, 4, 5)])
+@pytest.mark.parametrize("odd", [0, 2, 5])
+def test_one_odd_row_does_not_decide_for_the_others(tmp_path, made, states, odd):
+    rows = write_rows(tmp_path / "rows", TINY, lengths=(20,) * 6)
+    write_row(rows, odd, row_tensors(Tiny(captured=3), 20, 6))
+    facts = run_job(tmp_path / "out", **(made | {"rows": rows}), states=states, steps=1).result.rows
+    assert (facts.used, facts.captured_states) == (5, 4)
+    assert [(row.name, row.reason) for row in facts.skipped] == [
+        (f"rows_0-2000/data_{odd}.ckpt", "it holds 3 captured states, expected: 4")
+    ]
+
+
+def test_labels_decide_how_many_states_a_row_holds(tmp_path, made):
+    rows = write_rows(tmp_path / "rows", Tiny(captured=3), lengths=(20, 20))
+    write_row(rows, 2, row_tensors(TINY, 20, 6))
+    job = made | {"rows": rows, "steps": 1}
+    assert run_job(tmp_path / "a", **job, states=(1, 2, 4, 5)).result.rows.used == 1
+    assert run_job(tmp_path / "b", **job, states=(1, 2, 4)).result.rows.used == 2
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("scale", [1.0, 4.0])
+def test_the_embedding_output_is_recognised_in_any_dtype_and_scale(dtype, scale):
+    row = row_tensors(TINY, 30, 6)
+    states = row["aux_hidden_state"][0].view(30, 4, 16).to(dtype)
+    states[:, 2] = (scale * TABLE[row["input_ids"]]).to(dtype)
+    assert embedding_slots(states, row["input_ids"], TABLE) == (2,)
+    states[:14, 2] = 1  # image tokens
+    assert embedding_slots(states, row["input_ids"], TABLE) == (2,)
+    assert embedding_slots(states.roll(1, dims=0), row["input_ids"], TABLE) == ()
+
+
+@pytest.mark.parametrize("states", [None, (0, 2, 4, 5)])
+def test_the_embedding_slot_is_kept_in_the_result(tmp_path, states):
+    out = run_job(tmp_path / "out", **BUNDLE, draft=DATA / "drafter_embed", states=states, max_rows=2)
+    assert out.result.rows.embedding_slots == (0,)
+    told = ["the captured state in slot 0 is the target's embedding output (`embed`)"]
+    assert list(out.result.warnings) == (told if states is None else [])
+
+
+@pytest.mark.parametrize(
+    ("states", "says"),
+    [
+        ((2, 4, 5, 0), "slot 3 is labelled `embed`, but the target's embedding output is in slot: 0"),
+        ((1, 2, 4, 5), "no slot is labelled `embed`, but the target's embedding output is in slot: 0"),
+    ],
+)
+def test_labels_that_the_rows_contradict(tmp_path, made, states, says):
+    rows = write_embedded(tmp_path / "embedded", 0)
+    with pytest.raises(JobFailure) as caught:
+        run_job(tmp_path / "out", **(made | {"rows": rows}), states=states)
+    assert caught.value.failure.kind == "rows"
+    assert caught.value.failure.message == f"`states` contradicts the rows: {says}"
+
+
+def test_an_embedding_that_no_row_holds(tmp_path, made):
+    with pytest.raises(JobFailure, match="slot 1 is labelled `embed`, but no captured state is the embedding output"):
+        run_job(tmp_path / "out", **made, states=(2, 0, 4, 5))
+
+
+def test_progress_is_true_and_ends_complete(tmp_path, made):
+    out = run_job(tmp_path / "out", **made, max_rows=2, search_rows=4)
+    told = [event for event in out.events if event.kind == "progress"]
+    ends = {(event.name, event.message): (event.done, event.total) for event in told}
+    stages = ["first step of 24 wirings", "all steps of 8 wirings", "other token offsets"]
+    assert [ends["wirings", stage] for stage in stages] == [(2, 2)] * 3
+    assert {event.total for event in told} == {2}
+    assert (told[-1].name, told[-1].done) == ("rows", 2)
+
+
+def test_many_skipped_rows_are_told_by_five_and_a_count(tmp_path, made):
+    rows = write_rows(tmp_path / "rows", TINY, lengths=(20,) * 3 + (2,) * 9)
+    out = run_job(tmp_path / "out", **(made | {"rows": rows}), steps=2)
+    told = [event.message for event in out.events if event.name == "row_skipped"]
+    assert [text.partition(":")[0] for text in told] == [f"rows_0-2000/data_{i}.ckpt" for i in range(3, 8)] + ["4 more"]
+    assert len(out.result.rows.skipped) == 9
+
+    bad = write_rows(tmp_path / "bad", TINY, lengths=(2,) * 9)
+    with pytest.raises(JobFailure, match="none of the 9 rows") as caught:
+        run_job(tmp_path / "none", **(made | {"rows": bad}))
+    assert (len(caught.value.failure.details), caught.value.failure.details[-1]) == (6, "and 4 more")
