@@ -3,7 +3,14 @@
 import click
 
 from orchestrator.cli import console
-from orchestrator.cli.options import accept_new_option, host_of, host_option, json_option, open_session
+from orchestrator.cli.options import (
+    accept_new_option,
+    host_of,
+    host_option,
+    json_option,
+    open_session,
+    tell_what_matters,
+)
 from orchestrator.errors import JobError
 
 
@@ -20,7 +27,7 @@ def cancel(run_id: str, host_name: str | None, grace_s: float, *, accept_new: bo
 
     store = Store.default()
     run_id, host_name = host_of(run_id, host_name, store)
-    with open_session(host_name, lambda update: None, accept_new=accept_new) as session:
+    with open_session(host_name, tell_what_matters, accept_new=accept_new) as session:
         answer = pipeline.cancel(session, run_id, grace_s, store)
     console.show_cancel(answer, as_json=as_json)
     if answer.survivors:

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 import click
 
 from orchestrator.cli import console
-from orchestrator.cli.options import accept_new_option, host_of, host_option, open_session
-from orchestrator.updates import LogArrived, Note, Reconnecting, Update
+from orchestrator.cli.options import accept_new_option, host_of, host_option, open_session, tell_what_matters
+from orchestrator.updates import LogArrived, Update
 
 if TYPE_CHECKING:
     from remote_payload.rundir import RunDir
@@ -48,7 +48,5 @@ def _show_local(run_dir: "RunDir") -> "Cursor":
 def _tell(update: Update) -> None:
     if isinstance(update, LogArrived):
         console.raw(update.data, update.stream)
-    elif isinstance(update, Reconnecting):
-        console.note(f"link: {update.reason} - the job goes on, reconnecting (try {update.attempt})")
-    elif isinstance(update, Note) and update.name in ("offline", "host key", "known_hosts", "events"):
-        console.note(f"{update.name}: {update.text}")
+    else:
+        tell_what_matters(update)

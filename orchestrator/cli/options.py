@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from orchestrator import config
+from orchestrator.cli import console
 from orchestrator.errors import UsageError
 from orchestrator.store import Store
-from orchestrator.updates import Update
+from orchestrator.updates import Note, Reconnecting, Update
 
 if TYPE_CHECKING:
     from orchestrator.pipeline import HostSession
@@ -37,6 +38,14 @@ def open_session(host_name: str, tell: Callable[[Update], None], *, accept_new: 
     from orchestrator import pipeline
 
     return pipeline.session(host_name, config.load(config.here()), tell, accept_new=accept_new)
+
+
+def tell_what_matters(update: Update) -> None:
+    """For commands that show an answer and no progress: only what a user must not miss, to stderr."""
+    if isinstance(update, Reconnecting):
+        console.note(f"link: {update.reason} - the job goes on, reconnecting (try {update.attempt})")
+    elif isinstance(update, Note) and update.name in ("offline", "host key", "known_hosts", "events"):
+        console.note(f"{update.name}: {update.text}")
 
 
 def host_of(run_id: str, host_name: str | None, store: Store) -> tuple[str, str]:

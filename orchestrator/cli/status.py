@@ -3,7 +3,14 @@
 import click
 
 from orchestrator.cli import console
-from orchestrator.cli.options import accept_new_option, host_of, host_option, json_option, open_session
+from orchestrator.cli.options import (
+    accept_new_option,
+    host_of,
+    host_option,
+    json_option,
+    open_session,
+    tell_what_matters,
+)
 from orchestrator.errors import UsageError
 
 
@@ -23,6 +30,6 @@ def status(run_id: str | None, host_name: str | None, *, accept_new: bool, as_js
     if run_id is not None:
         run_id, host_name = host_of(run_id, host_name, store)
     assert host_name is not None
-    with open_session(host_name, lambda update: None, accept_new=accept_new) as session:
+    with open_session(host_name, tell_what_matters, accept_new=accept_new) as session:
         answer = pipeline.status(session, run_id, store)
     console.show_status(answer, host_name, as_json=as_json)

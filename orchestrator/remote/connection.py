@@ -127,6 +127,11 @@ class VerifiedConnection(fabric.Connection):  # type: ignore[misc]  # fabric has
         before = self.gateway.warnings() if self.gateway else ()
         return (*before, *self.policy.warnings)
 
+    def news(self) -> tuple[str, ...]:
+        """Host keys that were accepted just now, on this hop and those before it, in words."""
+        before = self.gateway.news() if self.gateway else ()
+        return (*before, *self.policy.news)
+
     def abort(self) -> None:
         """Drop the connection and the hops before it without a word to the other side; never blocks."""
         if self.gateway:

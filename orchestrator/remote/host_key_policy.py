@@ -38,7 +38,7 @@ class HostKeyPolicy(paramiko.MissingHostKeyPolicy):
     """Judges one target's key.
 
     hops: the hosts it is dialled through. lines: those of its known_hosts files. warnings: what was skipped in them.
-    accepted: the key that was judged good, once it was.
+    accepted: the key that was judged good, once it was. news: what `accept_new` let in, in words.
     """
 
     target: SshTarget
@@ -47,6 +47,7 @@ class HostKeyPolicy(paramiko.MissingHostKeyPolicy):
     lines: tuple[HostKeyLine, ...] = ()
     warnings: list[str] = field(default_factory=list)
     accepted: bytes | None = None
+    news: list[str] = field(default_factory=list)
 
     @classmethod
     def for_target(cls, target: SshTarget, hops: tuple[SshTarget, ...], *, accept_new: bool) -> "HostKeyPolicy":
@@ -97,7 +98,9 @@ class HostKeyPolicy(paramiko.MissingHostKeyPolicy):
         if isinstance(verdict, Changed):
             raise HostKeyError(self._changed_text(verdict.lines, blob), hint=self._changed_hint(verdict.lines))
         if self.accept_new:
-            self._write_down(blob)
+            where = self._write_down(blob)
+            shown = f"{fingerprint(blob)} ({_type_of(blob)})"
+            self.news.append(f"accepted for {describe(self.target)}, unknown until now: {shown}, {where}")
             return
         raise HostKeyError(self._unknown_text(blob, reason), hint=self._unknown_hint())
 
@@ -139,10 +142,13 @@ class HostKeyPolicy(paramiko.MissingHostKeyPolicy):
         through = f" -J {','.join(hop.alias for hop in before)}" if before else ""
         return f"{last.ssh_command}{through} {scan}"
 
-    def _write_down(self, blob: bytes) -> None:
-        """Append the key to the first user known_hosts file: one write, so that two runs never mix their lines."""
+    def _write_down(self, blob: bytes) -> str:
+        """Append the key to the first user known_hosts file: one write, so that two runs never mix their lines.
+
+        Returns in words where it stands now.
+        """
         if not self.target.user_known_hosts_files:
-            return  # `UserKnownHostsFile none`: accepted for this run only
+            return "for this command only (`UserKnownHostsFile none`)"
         file = self.target.user_known_hosts_files[0]
         line = new_line(self.target.host_key_name, blob).encode()
         try:
@@ -160,6 +166,7 @@ class HostKeyPolicy(paramiko.MissingHostKeyPolicy):
             raise HostKeyError(
                 f"the new key of {describe(self.target)} cannot be written to {file}: {error}"
             ) from error
+        return f"written to {file}"
 
 
 def _type_of(blob: bytes) -> str:

@@ -40,12 +40,16 @@ class ExecResult:
 
 
 class Link:
-    """See the module. `target` is what it was opened to; `warnings` the known_hosts lines that had to be skipped."""
+    """See the module. `target` is what it was opened to; `warnings` the known_hosts lines that had to be skipped.
+
+    `news`: host keys that were accepted just now, in words.
+    """
 
     def __init__(self, target: SshTarget, connection: VerifiedConnection) -> None:
         self.target = target
         self._connection = connection
         self.warnings: tuple[str, ...] = connection.warnings()
+        self.news: tuple[str, ...] = connection.news()
 
     @classmethod
     def open(cls, target: SshTarget, *, accept_new: bool = False, connect_timeout_s: float | None = None) -> Self:

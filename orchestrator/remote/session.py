@@ -77,6 +77,8 @@ class HostSession:
             self.has_connected = True
             for warning in self._link.warnings:
                 self._tell(Note(name="known_hosts", text=warning))
+            for news in self._link.news:
+                self._tell(Note(name="host key", text=news))
             self._tell(Note(name="connected", text=f"{self.name} ({self.destination})"))
         return self._link
 

@@ -134,7 +134,16 @@ def test_strict_host_key_checking_off_in_the_config_changes_nothing(client: SshC
 def test_accept_new_lets_in_and_writes_down(client: SshClientFiles, server: SshServer) -> None:
     client.add_host("gpu1", server, trust=False)
     client.known_hosts.write_text("# no newline at the end")
-    assert login("gpu1", accept_new=True) == b"in\n"
+    with Link.open(resolve("gpu1"), accept_new=True) as link:
+        (news,) = link.news
+        assert link.exec(["echo", "in"], deadline_s=20.0).stdout == b"in\n"
+    fingerprint = subprocess.run(
+        ["ssh-keygen", "-lf", f"{server.host_keys[0]}.pub"], capture_output=True, text=True, check=True
+    ).stdout.split()[1]
+    assert fingerprint in news
+    assert str(client.known_hosts) in news
+    with Link.open(resolve("gpu1"), accept_new=True) as link:
+        assert link.news == ()
     assert login("gpu1") == b"in\n"
     assert client.known_hosts.read_text() == f"# no newline at the end\n{server.known_hosts_line()}"
 
