@@ -24,8 +24,18 @@ def baseline() -> None:
 @click.option("--unit", help="Unit of the typed numbers, e.g. tok/s.")
 @click.option("--note", default="", help="Where it comes from, for whoever reads it later.")
 def set_baseline(name: str, run_id: str | None, metrics: tuple[str, ...], unit: str | None, note: str) -> None:
-    """Let NAME mean a run that succeeded, or typed numbers; what it meant before stays in its history."""
-    from orchestrator.compare.baseline import entry_of_numbers, entry_of_run, number_of_text
+    """Let NAME mean a run that succeeded, or typed numbers; what it meant before stays in its history.
+
+    Metrics of a standalone run, each behind `declared.` or `best.`: first_step_accuracy and step2_acceptance,
+    step3_acceptance, ... (shares, 0 to 1), accept_length_walk and accept_length_mean (1 and more).
+    """
+    from orchestrator.compare.baseline import (
+        METRIC_NAMES,
+        entry_of_numbers,
+        entry_of_run,
+        metric_kind,
+        number_of_text,
+    )
 
     if (run_id is None) == (not metrics):
         raise UsageError("expected a run or --metric METRIC=VALUE, one of the two")
@@ -40,6 +50,11 @@ def set_baseline(name: str, run_id: str | None, metrics: tuple[str, ...], unit: 
         entry = entry_of_numbers(numbers, source=source, note=note, now=now)
     store.set_baseline(name, entry)
     console.note(f"baseline {name} set")
+    for unknown in (number.metric for number in entry.numbers if metric_kind(number.metric) is None):
+        console.note(
+            f"no run reports `{unknown}` yet, so nothing can be compared with it; known, behind `declared.` or "
+            f"`best.`: {METRIC_NAMES}"
+        )
 
 
 @baseline.command("list")

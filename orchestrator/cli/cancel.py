@@ -4,6 +4,7 @@ import click
 
 from orchestrator.cli import console
 from orchestrator.cli.options import (
+    Seconds,
     accept_new_option,
     host_of,
     host_option,
@@ -17,7 +18,7 @@ from orchestrator.errors import JobError
 @click.command()
 @click.argument("run_id", metavar="RUN")
 @host_option(required=False)
-@click.option("--grace-s", type=click.FloatRange(0, 600), default=5.0, show_default=True, help="Between TERM and KILL.")
+@click.option("--grace-s", type=Seconds(0, 600), default=5.0, show_default=True, help="Between TERM and KILL.")
 @accept_new_option
 @json_option
 def cancel(run_id: str, host_name: str | None, grace_s: float, *, accept_new: bool, as_json: bool) -> None:

@@ -2,13 +2,19 @@
 
 import dataclasses
 import time
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from orchestrator.cli import console
 from orchestrator.cli.live import update_line
 from orchestrator.cli.options import accept_new_option, json_option, open_session
+from orchestrator.config import DEFAULT_ROOT
+from orchestrator.errors import HostNotReadyError
 from orchestrator.updates import Update
+
+if TYPE_CHECKING:
+    from orchestrator.pipeline import HostSession
 
 
 @click.group()
@@ -37,12 +43,17 @@ def list_hosts(*, as_json: bool) -> None:
 @click.argument("name")
 @accept_new_option
 @json_option
-def check(name: str, *, accept_new: bool, as_json: bool) -> None:
-    """Look at a host: reachability, key, Python interpreters, GPUs and who uses them, disk, clock, logind."""
+@click.pass_context
+def check(context: click.Context, name: str, *, accept_new: bool, as_json: bool) -> None:
+    """Look at a host: reachability, key, Python interpreters, GPUs and who uses them, disk, clock, logind.
+
+    Where the configured `python` or `root` cannot be used, that is said, the rest is looked at all the same, and the
+    exit code is 14.
+    """
     from orchestrator.report.host_text import check_text
 
     with open_session(name, _tell, accept_new=accept_new) as session:
-        session.installed()
+        problems = _install(session)
         before = time.time()
         facts = session.facts()
         after = time.time()
@@ -56,13 +67,39 @@ def check(name: str, *, accept_new: bool, as_json: bool) -> None:
                 "destination": destination,
                 "reachable": True,
                 "host_key": "verified",
+                "problems": problems,
                 "clock_skew_s": skew_s,
                 "clock_skew_error_s": skew_error_s,
                 "facts": dataclasses.asdict(facts),
             }
         )
-        return
-    console.out(check_text(name, destination, facts, skew_s, skew_error_s))
+    else:
+        console.out(check_text(name, destination, facts, (skew_s, skew_error_s), problems))
+    context.exit(HostNotReadyError.exit_code if problems else 0)
+
+
+def _install(session: "HostSession") -> list[str]:
+    """Get the payload there, without the configured interpreter or root where those do not work; what did not."""
+    configured = session.host
+    attempts: list[dict[str, Any]] = [
+        {},
+        {"python": None},
+        {"root": DEFAULT_ROOT},
+        {"python": None, "root": DEFAULT_ROOT},
+    ]
+    problems: list[str] = []
+    for changes in attempts:
+        session.host = dataclasses.replace(configured, **changes)
+        if changes and session.host == configured:
+            continue
+        try:
+            session.installed()
+        except HostNotReadyError as error:
+            problems += [] if error.message in problems else [error.message]
+            last = error
+        else:
+            return problems
+    raise last
 
 
 def _tell(update: Update) -> None:

@@ -19,6 +19,16 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 HOST_HELP = "A host of eagle3.toml, an ssh alias, or user@address[:port]."
 
 
+class Seconds(click.FloatRange):
+    """A range that NaN does not slip through: it compares as neither too small nor too large."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number. Fails as click's own range does."""
+        if str(value).strip().lower().lstrip("+-") == "nan":
+            self.fail(f"{value} is not a number of seconds.", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 def host_option(*, required: bool) -> Decorator:
     """`--host NAME`; where it is not required the run's own host is taken from the store."""
     more = "" if required else " Default: the host this laptop launched the run on."

@@ -1,7 +1,18 @@
 """What may become a baseline: a run that succeeded and left figures, or a number somebody typed."""
 
+import re
+from typing import Literal
+
 from orchestrator.errors import InvalidRunError, UsageError
 from orchestrator.records import NAME_RULE, BaselineEntry, BaselineNumber, RunRecord, is_name
+from remote_payload.schema.job import MAX_STEPS
+
+ROLES = ("declared", "best")
+METRIC_NAMES = "first_step_accuracy, accept_length_walk, accept_length_mean, step2_acceptance, step3_acceptance, ..."
+"""The metrics of a standalone run, each behind `declared.` and `best.`."""
+LIMITS = {"share": (0.0, 1.0), "length": (1.0, MAX_STEPS + 1.0)}
+KIND_WORDS = {"share": "a share, 0 to 1", "length": f"an accept length, 1 to {MAX_STEPS + 1}"}
+_STEP_ACCEPTANCE = re.compile(r"step([2-9]|1[0-6])_acceptance")
 
 
 def entry_of_run(record: RunRecord, problems: tuple[str, ...], *, source: str, note: str, now: float) -> BaselineEntry:
@@ -29,9 +40,26 @@ def number_of_text(text: str, unit: str | None) -> BaselineNumber:
     if not equals or not is_name(metric):
         raise UsageError(f"expected METRIC=VALUE, the metric of {NAME_RULE}, found: {text!r}")
     try:
-        return BaselineNumber(metric=metric, value=float(value), unit=unit)
+        number = BaselineNumber(metric=metric, value=float(value), unit=unit)
     except ValueError:
         raise UsageError(f"expected a finite number for `{metric}`, found: {value!r}") from None
+    kind = metric_kind(metric)
+    if kind is not None and not LIMITS[kind][0] <= number.value <= LIMITS[kind][1]:
+        raise UsageError(
+            f"`{metric}`: expected {KIND_WORDS[kind]}, found: {value}",
+            hint="a share of 71 % is written 0.71" if kind == "share" else "an accept length counts the bonus token",
+        )
+    return number
+
+
+def metric_kind(name: str) -> Literal["share", "length"] | None:
+    """What a metric of this tool's own is; None for a name that no run reports."""
+    role, _, rest = name.partition(".")
+    if role not in ROLES:
+        return None
+    if rest in ("accept_length_walk", "accept_length_mean"):
+        return "length"
+    return "share" if rest == "first_step_accuracy" or _STEP_ACCEPTANCE.fullmatch(rest) else None
 
 
 def entry_of_numbers(numbers: tuple[BaselineNumber, ...], *, source: str, note: str, now: float) -> BaselineEntry:

@@ -8,9 +8,17 @@ from remote_payload.schema import Gpu, HostFacts, PythonFacts
 UNKNOWN = "unknown"
 
 
-def check_text(name: str, destination: str, facts: HostFacts, skew_s: float, skew_error_s: float) -> str:
-    """`hosts check`: one line a fact, what is wrong marked by `!`, interpreters and GPUs as lists."""
+def check_text(
+    name: str, destination: str, facts: HostFacts, skew: tuple[float, float], problems: Sequence[str] = ()
+) -> str:
+    """`hosts check`: one line a fact, what is wrong marked by `!`, interpreters and GPUs as lists.
+
+    `skew` is the host's clock against ours and how far off that may be, seconds; `problems` what the configuration of
+    the host asks for and it cannot do.
+    """
+    skew_s, skew_error_s = skew
     lines = [
+        *(_line("config", problem, wrong=True) for problem in problems),
         _line("host", f"{name} ({destination}), {facts.hostname} as {facts.user}, {facts.system}"),
         _line("key", "verified against known_hosts"),
         _line("clock", f"{skew_s:+.1f} s against this laptop (± {skew_error_s:.1f} s)", wrong=abs(skew_s) > 60),
@@ -29,6 +37,8 @@ def check_text(name: str, destination: str, facts: HostFacts, skew_s: float, ske
         _gpu_answer(facts),
         *(line for gpu in facts.gpus for line in _gpu(gpu)),
     ]
+    if any(line.lstrip().startswith("! ") for line in lines):
+        lines += ["", "! marks what is wrong, or what a job cannot use"]
     return "\n".join(lines)
 
 

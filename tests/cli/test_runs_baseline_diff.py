@@ -114,6 +114,10 @@ def test_only_a_whole_succeeded_run_with_figures_is_a_baseline(store: Store, eag
         ("set", "b", "--metric", "m=nan"),
         ("set", "b", "--metric", "tok/s=1"),
         ("set", "b", "--metric", "m=1", "--metric", "m=2"),
+        ("set", "b", "--metric", "declared.first_step_accuracy=71"),
+        ("set", "b", "--metric", "best.step3_acceptance=-0.1"),
+        ("set", "b", "--metric", "declared.accept_length_walk=0.9"),
+        ("set", "b", "--metric", "best.accept_length_mean=18"),
     ],
 )
 def test_what_cannot_be_a_baseline_is_a_usage_error(store: Store, eagle: Eagle, arguments: tuple[str, ...]) -> None:
@@ -162,6 +166,15 @@ def test_diff_with_a_number_the_run_does_not_have_is_not_comparable(store: Store
     assert answer.code == 4
     assert "this run has no output_throughput_tok_s" in answer.out
     assert "unknown" in answer.out
+
+
+def test_a_metric_that_no_run_reports_is_kept_and_said(store: Store, eagle: Eagle) -> None:
+    typo = eagle("baseline", "set", "plain", "--metric", "declared.first_step_acuracy=0.7")
+    assert typo.code == 0
+    assert "no run reports `declared.first_step_acuracy` yet" in typo.err
+    assert "first_step_accuracy, accept_length_walk" in typo.err
+    assert eagle("baseline", "set", "known", "--metric", "best.step2_acceptance=0.7").err == "baseline known set\n"
+    assert "accept_length_walk" in eagle("baseline", "set", "--help").out
 
 
 def test_diff_with_a_number_the_run_has(store: Store, eagle: Eagle) -> None:
@@ -295,3 +308,10 @@ def test_a_selftest_has_no_figures(store: Store, eagle: Eagle) -> None:
     put_files(run, {"selftest.json": b"{}"})
     assert eagle("runs", "show", "run-a1").code == 0
     assert "figures to compare" in eagle("baseline", "set", "b", "run-a1").err
+
+
+def test_a_grace_that_is_no_number_is_a_usage_error(eagle: Eagle) -> None:
+    for grace in ("nan", "-nan", "NaN", "inf", "x"):
+        answer = eagle("cancel", "run-a1", "--grace-s", grace)
+        assert answer.code == 2
+        assert "--grace-s" in answer.err

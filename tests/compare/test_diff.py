@@ -1,5 +1,6 @@
 import pytest
 
+from orchestrator.compare.baseline import metric_kind
 from orchestrator.compare.diff import MeasuredRun, Verdict, diff_numbers, diff_runs, judge, metrics_of
 from orchestrator.compare.figures import ReadingFigures, reading_figures
 from orchestrator.compare.stats import Estimate
@@ -33,6 +34,19 @@ def run(share: float, *, rows: int = 12, steps: int = 3, declared: bool = True) 
 )
 def test_the_verdict_follows_from_interval_and_margin(low: float | None, high: float | None, expected: Verdict) -> None:
     assert judge(Estimate(value=0.0, low=low, high=high, rows=9), margin=0.02) == expected
+
+
+@pytest.mark.parametrize("steps", [1, 3, 16])
+def test_a_typed_metric_is_known_as_what_a_run_reports(steps: int) -> None:
+    reported = metrics_of(run(0.6, rows=1, steps=steps))
+    assert {name: metric.kind for name, metric in reported.items()} == {name: metric_kind(name) for name in reported}
+    for other in (
+        "first_step_accuracy",
+        "served.accept_length_walk",
+        "best.step1_acceptance",
+        "best.step17_acceptance",
+    ):
+        assert metric_kind(other) is None
 
 
 def test_served_accept_length_and_best_accuracy_decide() -> None:

@@ -251,6 +251,26 @@ def test_hosts_check_says_what_there_is(laptop: Laptop) -> None:
     assert abs(facts["clock_skew_s"]) <= facts["clock_skew_error_s"] + 0.1
 
 
+def test_hosts_check_looks_around_where_the_configuration_is_wrong(
+    laptop: Laptop, server: SshServer, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("in the way")
+    wrong = f'python = "/no/such/python"\nroot = "{tmp_path}/file/e3"'
+    laptop.add_host("wrong", server, settings=wrong)
+    text = laptop.run("hosts", "check", "wrong")
+    assert text.code == 14
+    assert "! config  the configured interpreter `/no/such/python` does not run" in text.out
+    assert f"{tmp_path}/file" in text.out
+    assert "Python interpreters, in the order they are tried:" in text.out
+    assert ": Python 3." in text.out
+    assert text.out.rstrip().endswith("! marks what is wrong, or what a job cannot use")
+    listed = laptop.run("hosts", "check", "wrong", "--json")
+    assert listed.code == 14
+    (value,) = listed.objects
+    assert len(value["problems"]) == 2
+    assert len(value["facts"]["pythons"]) > 0
+
+
 def test_hosts_list(laptop: Laptop, new_laptop: Callable[[str], Laptop]) -> None:
     assert "gpu1" in laptop.run("hosts", "list").out
     assert "no [hosts.*] configured" in new_laptop("empty").run("hosts", "list").out
