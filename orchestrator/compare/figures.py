@@ -78,6 +78,8 @@ def reading_figures(
     if not own:
         raise InvalidRunError(f"expected hits of the reading `{reading}`, found none")
     facts = {row.row: row for row in rows}
+    if len({item.row for item in own}) != len(own) or len(facts) != len(rows):
+        raise InvalidRunError(f"hits of `{reading}`: expected every row once, found one twice")
     steps = own[0].steps
     counts, requests = [], []
     for item in own:

@@ -30,7 +30,7 @@ def change(estimate: Estimate, unit: str) -> str:
     """A difference in hundredths with its interval, e.g. `+45.7 points, 95 % interval +40.1 to +51.2, 12 rows`."""
     if estimate.value is None:
         return UNKNOWN
-    rows = f"{estimate.rows} rows"
+    rows = "1 row" if estimate.rows == 1 else f"{estimate.rows} rows"
     if estimate.low is None or estimate.high is None:
         return f"{100 * estimate.value:+.1f} {unit}, no interval from {rows}"
     level = f"{100 * estimate.confidence:.4g} % interval"

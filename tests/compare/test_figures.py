@@ -41,6 +41,9 @@ def test_hits_that_do_not_fit_are_refused() -> None:
         reading_figures("other", rows, [hits])
     with pytest.raises(InvalidRunError, match="known row"):
         reading_figures("r", rows, [hits, replace(hits, row=7)])
+    for twice in ((rows, [hits, hits]), ([*rows, *rows], [hits])):
+        with pytest.raises(InvalidRunError, match="found one twice"):
+            reading_figures("r", *twice)
     for steps in (0, -1, 17):
         with pytest.raises(InvalidRunError, match=f"expected 1..16 steps, found: {steps}"):
             reading_figures("r", rows, [replace(hits, steps=steps)])

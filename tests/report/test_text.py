@@ -74,6 +74,12 @@ def test_unlabelled() -> None:
     check("unlabelled.txt", run_text(story(made_declared((2, 4, 5), None), states=None)))
 
 
+def test_a_single_row_is_one() -> None:
+    text = run_text(story(made_declared((2, 4, 5), (1, 2, 3)), rows=1))
+    assert "1 row is too few" in text
+    assert "no interval from 1 row\n" in text
+
+
 def test_too_few_rows() -> None:
     check("too_few_rows.txt", run_text(story(made_declared((2, 4, 5), (1, 2, 3)), rows=3)))
 
