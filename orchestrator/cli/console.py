@@ -121,9 +121,9 @@ def open_closed_streams() -> None:
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
 
 
-def silence_output() -> None:
-    """Stdout cannot be written: let the interpreter's last flush go nowhere instead of failing."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def silence(stream: TextIO) -> None:
+    """It cannot be written: let the interpreter's last flush go nowhere instead of failing."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def show_launched(record: "RunRecord", *, as_json: bool) -> None:
@@ -208,6 +208,8 @@ def _reported(stream: TextIO) -> Iterator[None]:
     except BrokenPipeError:
         if stream is sys.stdout:
             raise OutputClosedError("whoever read standard output is gone") from None
+        silence(stream)
     except OSError as error:
         if stream is sys.stdout:
             raise OutputError(f"cannot write to standard output: {error.strerror or error}") from None
+        silence(stream)

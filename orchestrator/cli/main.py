@@ -84,12 +84,12 @@ def main() -> NoReturn:
         error.show()
         sys.exit(error.exit_code)
     except DetachedError as error:  # what the user wanted, so no error
-        console.silence_output()  # it may be why
+        console.silence(sys.stdout)  # it may be why
         console.note(error.message)
         console.note(error.hint or "")
         sys.exit(error.exit_code)
     except OutputError as error:
-        console.silence_output()
+        console.silence(sys.stdout)
         if not isinstance(error, OutputClosedError):
             console.show_error(error)
         sys.exit(error.exit_code)
