@@ -21,11 +21,6 @@ def rows_failure(message: str, *, hint: str | None = None, details: tuple[str, .
     return JobFailure(Failure(kind="rows", message=message, hint=hint, details=details))
 
 
-def job_failure(message: str, *, hint: str | None = None) -> JobFailure:
-    """The job asks for something that does not fit what was found."""
-    return JobFailure(Failure(kind="job", message=message, hint=hint))
-
-
 def machine_failure(message: str, *, hint: str | None = None) -> JobFailure:
     """This machine lacks what the job needs."""
     return JobFailure(Failure(kind="machine", message=message, hint=hint))

@@ -41,7 +41,7 @@ class Teacher:
         final = final.to(self._head.device)
         if self._norm is not None:
             final = rms_norm(final, self._norm[0].to(final), self._norm[1])
-        return argmax_in_pieces(final, self._head)
+        return argmax_in_pieces(final, self._head, "target")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,11 +6,12 @@ from typing import Literal
 
 import torch
 
-from remote_payload.failure import checkpoint_failure, job_failure
+from remote_payload.failure import checkpoint_failure
 from remote_payload.schema.standalone import CheckpointFacts, TensorFact, TensorProblem
 from remote_payload.standalone.config import DrafterConfig, read_drafter_config
+from remote_payload.standalone.draft_vocabulary import agrees, target_ids
 from remote_payload.standalone.target_files import TargetFiles, read_finite, read_target
-from remote_payload.standalone.tensor_check import name_problems, raise_on, stored_slots, value_problem
+from remote_payload.standalone.tensor_check import kind_problem, name_problems, raise_on, stored_slots, value_problem
 from remote_payload.standalone.tensor_names import canonical_name
 from remote_payload.standalone.weight_files import StoredTensor, files_sha256, list_tensors, weight_paths
 
@@ -36,16 +37,17 @@ class Checkpoint:
 
 
 def load_checkpoint(draft: Path, target: Path | None) -> Checkpoint:
-    """Read the drafter and the three tensors of the target it needs. Raises JobFailure (checkpoint or job).
+    """Read the drafter and the three tensors of the target it needs. Raises JobFailure(checkpoint).
 
     The embedding is the target's wherever it fits, as in SGLang, which replaces the drafter's own (`set_embed`).
     """
     config = read_drafter_config(draft)
     found = _by_canonical_name(list_tensors(draft, "draft"))
     if target is None:
-        raise job_failure(
-            "the test needs the target's folder: its lm_head says what the target would answer",
-            hint="name it with `target` in the job file or --target; only embed_tokens, lm_head and norm are read",
+        raise checkpoint_failure(
+            "the test needs the target model as well, give its folder with --target: its lm_head says what the target "
+            "would answer",
+            hint="in a job file the key is `target`; only embed_tokens, lm_head and norm are read",
         )
     return _Loader(draft, config, found, read_target(target)).load()
 
@@ -100,8 +102,10 @@ class _Loader:
         for name, stored in self.found.items():
             if name in unusable:
                 continue
-            weights[name] = stored.read()
-            problem = value_problem(name, stored, weights[name])
+            problem = kind_problem(name, stored)
+            if problem is None:
+                weights[name] = stored.read()
+                problem = value_problem(name, weights[name])
             if problem:
                 self.problems.append(problem)
             self._note(name, stored, "draft")
@@ -118,19 +122,12 @@ class _Loader:
             )
 
     def _target_ids(self, weights: dict[str, torch.Tensor]) -> torch.Tensor:
-        """d2t is an offset: target id = draft id + d2t[draft id]."""
-        size, vocab = self.config.draft_vocab_size, self.config.vocab_size
-        offsets = weights.pop("d2t", None)
-        if offsets is None:
-            return torch.arange(size)
-        ids = torch.arange(size) + offsets.to(torch.int64)
-        if int(ids.min()) < 0 or int(ids.max()) >= vocab:
-            absolute = int(offsets.min()) >= 0 and int(offsets.max()) < vocab
-            raise checkpoint_failure(
-                f"`d2t` must lead to target tokens 0..{vocab - 1}, it leads to: {int(ids.min())}..{int(ids.max())}",
-                hint="it seems to hold target ids; every engine reads it as an offset: subtract arange"
-                if absolute
-                else "d2t[i] is an offset: target id = i + d2t[i]",
+        ids = target_ids(weights.pop("d2t", None), self.config)
+        mask = self.found.get("t2d")
+        if mask is not None and not agrees(mask, ids):
+            self.warnings.append(
+                "t2d names other target tokens than d2t leads to; the test used d2t, as engines do, but a trainer that "
+                "masked by t2d trained on other tokens"
             )
         return ids
 

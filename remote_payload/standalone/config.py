@@ -1,35 +1,19 @@
 """config.json of a drafter or target: read, checked, and turned into the few numbers the test needs."""
 
 import json
+import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from remote_payload.failure import checkpoint_failure
+from remote_payload.standalone.config_values import flag, layer_ids, number, positive, told
+from remote_payload.standalone.rope_config import Rope, read_rope
 
 GRAPH_CHANGERS = ("fc_norm", "use_aux_norm", "norm_before_fc", "norm_before_residual")
 """Flags that change the drafter's computation in ways this test does not follow yet."""
-RopeKind = Literal["default", "linear", "llama3", "yarn"]
-ROPE_KINDS: dict[str, RopeKind] = {"default": "default", "linear": "linear", "llama3": "llama3", "yarn": "yarn"}
-
-ROPE_NUMBERS = (
-    "attention_factor",
-    "beta_fast",
-    "beta_slow",
-    "factor",
-    "high_freq_factor",
-    "low_freq_factor",
-    "original_max_position_embeddings",
-)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Rope:
-    """Rotary embedding of a drafter; `scaling` keeps the numbers of `rope_scaling` or `rope_parameters`."""
-
-    kind: RopeKind
-    theta: float
-    scaling: dict[str, float]
+LARGEST_EPS = 0.1
+"""Real ones are 1e-5 or 1e-6; a large one would quietly make every state zero."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,12 +41,12 @@ class DrafterConfig:
     """`eagle_config.eagle_aux_hidden_state_layer_ids`, the only place SGLang reads; None = absent."""
     top_level_ids: tuple[int, ...] | None
     """Ids at the top level, which SGLang never reads for capture."""
-    norm_output: bool | None
+    norm_output: bool
 
 
 def read_json(folder: Path, role: str) -> tuple[str, dict[str, Any]]:
     """Text and value of `folder/config.json`; raises JobFailure(checkpoint) naming `role`'s folder."""
-    if not folder.is_dir():
+    if not os.path.isdir(folder):  # noqa: PTH112 - Path.is_dir raises on names that are too long
         raise checkpoint_failure(
             f"the {role}'s folder does not exist on this machine: {folder}",
             hint=f"`{role}` must name a folder on the server that runs the job",
@@ -76,6 +60,8 @@ def read_json(folder: Path, role: str) -> tuple[str, dict[str, Any]]:
             f"the {role}'s folder has no config.json: {folder}",
             hint="point at the exported model folder, the one that holds config.json and *.safetensors",
         ) from None
+    except RecursionError:
+        raise checkpoint_failure(f"the {role}'s config.json is nested too deeply to be read: {path}") from None
     except (OSError, ValueError) as error:
         raise checkpoint_failure(f"the {role}'s config.json cannot be read: {path}: {error}") from None
     if not isinstance(value, dict):
@@ -96,35 +82,38 @@ def read_drafter_config(folder: Path) -> DrafterConfig:
     """
     text, value = read_json(folder, "draft")
     _refuse_other_dialects(value, folder)
-    hidden = _positive(value, "hidden_size")
-    heads = _positive(value, "num_attention_heads")
-    kv_heads = _positive(value, "num_key_value_heads", heads)
+    hidden = positive(value, "hidden_size")
+    heads = positive(value, "num_attention_heads")
+    kv_heads = positive(value, "num_key_value_heads", heads)
     if heads % kv_heads:
         raise checkpoint_failure(
             f"`num_attention_heads` must be a multiple of `num_key_value_heads` = {kv_heads}, found: {heads}"
         )
-    vocab = _positive(value, "vocab_size")
+    head_dim = positive(value, "head_dim", hidden // heads)
+    if head_dim % 2:
+        raise checkpoint_failure(f"`head_dim` must be even, as positions turn pairs of its numbers, found: {head_dim}")
+    vocab = positive(value, "vocab_size")
     nested = _eagle_config(value)
     return DrafterConfig(
         text=text,
         architecture=architecture_of(value),
         hidden_size=hidden,
-        target_hidden_size=_positive(value, "target_hidden_size", hidden),
-        intermediate_size=_positive(value, "intermediate_size"),
+        target_hidden_size=positive(value, "target_hidden_size", hidden),
+        intermediate_size=positive(value, "intermediate_size"),
         heads=heads,
         kv_heads=kv_heads,
-        head_dim=_positive(value, "head_dim", hidden // heads),
+        head_dim=head_dim,
         vocab_size=vocab,
-        draft_vocab_size=_positive(value, "draft_vocab_size", vocab),
-        rms_norm_eps=_number(value, "rms_norm_eps", 1e-6),
-        max_positions=_positive(value, "max_position_embeddings", 2048),
-        rope=_rope(value),
-        attention_bias=bool(value.get("attention_bias", False)),
-        fc_bias=bool(value.get("bias", False)),
-        tie_word_embeddings=bool(value.get("tie_word_embeddings", False)),
-        config_ids=_ids(nested.get("eagle_aux_hidden_state_layer_ids")),
-        top_level_ids=_ids(value.get("eagle_aux_hidden_state_layer_ids")),
-        norm_output=value.get("norm_output"),
+        draft_vocab_size=positive(value, "draft_vocab_size", vocab),
+        rms_norm_eps=number(value, "rms_norm_eps", 1e-6, LARGEST_EPS),
+        max_positions=positive(value, "max_position_embeddings", 2048),
+        rope=read_rope(value),
+        attention_bias=flag(value, "attention_bias"),
+        fc_bias=flag(value, "bias"),
+        tie_word_embeddings=flag(value, "tie_word_embeddings"),
+        config_ids=layer_ids(nested.get("eagle_aux_hidden_state_layer_ids")),
+        top_level_ids=layer_ids(value.get("eagle_aux_hidden_state_layer_ids")),
+        norm_output=flag(value, "norm_output"),
     )
 
 
@@ -139,7 +128,11 @@ def _refuse_other_dialects(value: dict[str, Any], folder: Path) -> None:
     if nested.get("use_aux_hidden_state") is False:
         changers.append("use_aux_hidden_state: false")
     if value.get("hidden_act", "silu") not in ("silu", "swish"):
-        changers.append(f"hidden_act: {value['hidden_act']}")
+        changers.append(f"hidden_act: {told(value['hidden_act'])}")
+    if value.get("num_hidden_layers") not in (None, 1):
+        changers.append(f"num_hidden_layers: {told(value['num_hidden_layers'])}")
+    if _slides(value):
+        changers.append(f"sliding_window: {told(value['sliding_window'])}")
     if "kv_lora_rank" in value:
         changers.append("kv_lora_rank (an MLA drafter)")
     if changers:
@@ -149,54 +142,14 @@ def _refuse_other_dialects(value: dict[str, Any], folder: Path) -> None:
         )
 
 
+def _slides(value: dict[str, Any]) -> bool:
+    """Whether attention forgets: transformers configs often name a window and do not use it."""
+    if value.get("sliding_window") is None or value.get("use_sliding_window") is False:
+        return False
+    kinds = value.get("layer_types")
+    return not (isinstance(kinds, list) and kinds and all(kind == "full_attention" for kind in kinds))
+
+
 def _eagle_config(value: dict[str, Any]) -> dict[str, Any]:
     found = value.get("eagle_config")
     return found if isinstance(found, dict) else {}
-
-
-def _positive(value: dict[str, Any], key: str, default: int | None = None) -> int:
-    found = value.get(key)
-    if found is None:
-        found = default
-    if not isinstance(found, int) or isinstance(found, bool) or found < 1:
-        raise checkpoint_failure(f"the drafter's config.json needs a positive whole number `{key}`, found: {found!r}")
-    return found
-
-
-def _number(value: dict[str, Any], key: str, default: float) -> float:
-    found = value.get(key)
-    if found is None:
-        return default
-    if not isinstance(found, int | float) or isinstance(found, bool) or not found > 0:
-        raise checkpoint_failure(f"the drafter's config.json needs a positive number `{key}`, found: {found!r}")
-    return float(found)
-
-
-def _ids(found: object) -> tuple[int, ...] | None:
-    if found is None:
-        return None
-    if not isinstance(found, list) or not all(isinstance(item, int) and not isinstance(item, bool) for item in found):
-        raise checkpoint_failure(
-            f"`eagle_aux_hidden_state_layer_ids` must be a list of whole numbers, found: {found!r}",
-            hint="SGLang counts the characters of a string as layers; write e.g. [1, 29, 57]",
-        )
-    return tuple(found)
-
-
-def _rope(value: dict[str, Any]) -> Rope:
-    """Transformers 5 writes `rope_parameters` (with rope_theta), transformers 4 `rope_theta` and `rope_scaling`."""
-    scaling: dict[str, Any] = {}
-    for key in ("rope_parameters", "rope_scaling"):
-        found = value.get(key) or {}
-        if not isinstance(found, dict):
-            raise checkpoint_failure(f"the drafter's config.json needs an object `{key}`, found: {found!r}")
-        scaling |= found
-    kind = scaling.get("rope_type") or scaling.get("type") or "default"
-    if kind not in ROPE_KINDS:
-        raise checkpoint_failure(
-            f"the drafter's rotary embedding must be one of {', '.join(ROPE_KINDS)}, found: {kind!r}",
-            hint="the test would place positions wrongly, so it is refused",
-        )
-    numbers = {key: _number(scaling, key, 1.0) for key in ROPE_NUMBERS if scaling.get(key) is not None}
-    theta = _number(value, "rope_theta", _number(scaling, "rope_theta", 10000.0))
-    return Rope(kind=ROPE_KINDS[kind], theta=theta, scaling=numbers)

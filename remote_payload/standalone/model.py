@@ -18,12 +18,15 @@ from dataclasses import dataclass
 import torch
 from torch.nn.functional import linear, silu
 
+from remote_payload.failure import checkpoint_failure
 from remote_payload.standalone.attention import ChainCache, attend
 from remote_payload.standalone.checkpoint import Checkpoint
 from remote_payload.standalone.rope import rope_tables, rotate
 
 LOGIT_BYTES = 64 << 20
 """Logits are made in pieces of at most this size, never (T, V) whole."""
+LARGEST_OUTPUT = 1e15
+"""Its square, summed over a few thousand numbers, still fits float32; real outputs stay below some thousands."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,7 +98,10 @@ class Drafter:
         Positions whose input token would lie outside the row get the nearest token of the row; the caller masks them.
         """
         outputs = self.outputs(inputs, readings, steps)
-        greedy = [argmax_in_pieces(self.normed_output(hidden).flatten(0, 1), self.head) for hidden in outputs]
+        greedy = [
+            argmax_in_pieces(self.normed_output(_within_bounds(hidden)).flatten(0, 1), self.head, "drafter")
+            for hidden in outputs
+        ]
         return torch.stack(greedy, dim=-1).view(len(readings), -1, steps)
 
     def outputs(self, inputs: RowInputs, readings: Sequence[Reading], steps: int) -> Iterator[torch.Tensor]:
@@ -168,9 +174,34 @@ def rms_norm(values: torch.Tensor, weight: torch.Tensor, eps: float) -> torch.Te
     return wide.to(values.dtype) * weight
 
 
-def argmax_in_pieces(states: torch.Tensor, head: torch.Tensor) -> torch.Tensor:
-    """Greedy tokens (N,) of states (N, H) under head (V, H); the logits are made in pieces of bounded size."""
+def argmax_in_pieces(states: torch.Tensor, head: torch.Tensor, whose: str) -> torch.Tensor:
+    """Greedy tokens (N,) of states (N, H) under head (V, H); the logits are made in pieces of bounded size.
+
+    Raises JobFailure(checkpoint) naming `whose` head it is, where a largest logit is not finite.
+    """
     piece = max(1, LOGIT_BYTES // (head.shape[0] * head.element_size()))
     cuts = tuple(range(piece, len(states), piece))
-    # max gives the first of equals as argmax does, in half the time on a CPU.
-    return torch.cat([linear(part, head).max(dim=-1).indices for part in states.tensor_split(cuts)])
+    # max gives the first of equals as argmax does, in half the time on a CPU; and a NaN comes through as the largest.
+    best = [linear(part, head).max(dim=-1) for part in states.tensor_split(cuts)]
+    largest = torch.cat([values for values, _ in best])
+    if not bool(torch.isfinite(largest).all()):
+        raise checkpoint_failure(
+            f"the {whose}'s logits are NaN or infinite at {int((~torch.isfinite(largest)).sum())} of {len(largest)} "
+            "positions",
+            hint=f"its weights are finite, but computing with them overflows; are the {whose}'s files whole?",
+        )
+    return torch.cat([indices for _, indices in best])
+
+
+def _within_bounds(hidden: torch.Tensor) -> torch.Tensor:
+    """The drafter's output as it is; raises JobFailure(checkpoint) where its square would overflow in a norm.
+
+    Such a norm gives zeros, so that the drafter would silently answer one and the same token everywhere.
+    """
+    largest = max(abs(float(bound)) for bound in torch.aminmax(hidden))  # NaN comes through
+    if not largest < LARGEST_OUTPUT:
+        raise checkpoint_failure(
+            f"the drafter's outputs overflow: they must stay below {LARGEST_OUTPUT:g}, found: {largest:g}",
+            hint="its weights are finite, but far too large; compare fc.weight and the norms with the trainer's",
+        )
+    return hidden

@@ -7,7 +7,8 @@ from typing import Any
 import torch
 
 from remote_payload.failure import checkpoint_failure
-from remote_payload.standalone.config import DrafterConfig, architecture_of, read_json
+from remote_payload.standalone.config import LARGEST_EPS, DrafterConfig, architecture_of, read_json
+from remote_payload.standalone.config_values import told
 from remote_payload.standalone.weight_files import FLOATS, StoredTensor, list_tensors
 
 READ = ("embed_tokens.weight", "lm_head.weight", "norm.weight")
@@ -64,7 +65,7 @@ def read_target(folder: Path) -> TargetFiles:
         architecture=architecture_of(value),
         layers=_layers(text),
         tied=bool(text.get("tie_word_embeddings", value.get("tie_word_embeddings", False))),
-        rms_norm_eps=eps if isinstance(eps := text.get("rms_norm_eps"), float) else 1e-6,
+        rms_norm_eps=_eps(text),
         tensors=list_tensors(folder, "target", lambda stored: any(_is_text(stored, name) for name in READ)),
     )
 
@@ -89,6 +90,15 @@ def _check_floats(stored: StoredTensor) -> None:
 def _layers(text: dict[str, Any]) -> int | None:
     found = text.get("num_hidden_layers")
     return found if isinstance(found, int) and not isinstance(found, bool) and found > 0 else None
+
+
+def _eps(text: dict[str, Any]) -> float:
+    found = text.get("rms_norm_eps")
+    if found is not None and not (isinstance(found, float) and 0 < found <= LARGEST_EPS):
+        raise checkpoint_failure(
+            f"the target's config.json needs a positive `rms_norm_eps` of at most {LARGEST_EPS:g}, found: {told(found)}"
+        )
+    return 1e-6 if found is None else found
 
 
 def _is_text(stored: str, name: str) -> bool:

@@ -9,7 +9,7 @@ from remote_payload.failure import checkpoint_failure
 from remote_payload.schema.standalone import TensorProblem
 from remote_payload.standalone.config import DrafterConfig
 from remote_payload.standalone.tensor_names import BORROWED, GRAPH_CHANGING, expected_shapes, optional_shapes
-from remote_payload.standalone.weight_files import StoredTensor
+from remote_payload.standalone.weight_files import FLOATS, StoredTensor
 
 KINDS: tuple[Literal["missing", "misshapen", "not_finite", "unexpected"], ...] = (
     "missing",
@@ -17,6 +17,8 @@ KINDS: tuple[Literal["missing", "misshapen", "not_finite", "unexpected"], ...] =
     "not_finite",
     "unexpected",
 )
+WHOLE = ("I64", "I32", "I16", "I8", "U8", *FLOATS)
+"""What offsets may be stored as; floats only where they are whole."""
 
 
 def stored_slots(config: DrafterConfig, found: dict[str, StoredTensor]) -> int | None:
@@ -53,16 +55,24 @@ def name_problems(config: DrafterConfig, found: dict[str, StoredTensor]) -> list
     return problems
 
 
-def value_problem(name: str, stored: StoredTensor, tensor: torch.Tensor) -> TensorProblem | None:
-    """What is wrong with a tensor's numbers: not finite, or no floats at all."""
-    if name == "d2t":
+def kind_problem(name: str, stored: StoredTensor) -> TensorProblem | None:
+    """A tensor of a kind that cannot be computed with: quantised floats mean nothing without their scales."""
+    wanted = WHOLE if name == "d2t" else FLOATS
+    if stored.dtype in wanted:
         return None
-    if not tensor.is_floating_point():
-        return TensorProblem(problem="misshapen", name=name, expected="floats", found=f"{stored.dtype} (quantised?)")
+    expected = "whole numbers" if name == "d2t" else "plain floats"
+    found = stored.dtype if name == "d2t" else f"{stored.dtype} (quantised?)"
+    return TensorProblem(problem="misshapen", name=name, expected=expected, found=found)
+
+
+def value_problem(name: str, tensor: torch.Tensor) -> TensorProblem | None:
+    """What is wrong with a tensor's numbers: not finite, or fractions where ids belong."""
     bad = int((~torch.isfinite(tensor)).sum())
     if bad:
         found = f"{bad} of {tensor.numel()} are NaN or infinite"
         return TensorProblem(problem="not_finite", name=name, expected="finite numbers", found=found)
+    if name == "d2t" and tensor.is_floating_point() and bool((tensor != tensor.round()).any()):
+        return TensorProblem(problem="misshapen", name=name, expected="whole numbers", found="fractions")
     return None
 
 

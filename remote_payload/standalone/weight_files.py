@@ -17,6 +17,9 @@ from remote_payload.failure import JobFailure, checkpoint_failure
 INDEX = "model.safetensors.index.json"
 FLOATS = ("F64", "F32", "F16", "BF16")
 """Plain floats: eight-bit ones and smaller need the scales of their quantisation to mean anything."""
+NAME_BYTES = 255
+"""No file system that holds models knows longer names."""
+TOLD_CHARACTERS = 200
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,21 +101,30 @@ def _indexed_paths(folder: Path, role: str, wanted: Wanted) -> list[Path]:
     try:
         weight_map = json.loads(index.read_text(encoding="utf-8"))["weight_map"]
         names = sorted({file for name, file in weight_map.items() if wanted(name)})
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise checkpoint_failure(f"the {role}'s index must hold a `weight_map`: {index}: {error!r}") from None
-    outside = [name for name in names if not isinstance(name, str) or Path(name).name != name]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        told = type(error).__name__ if isinstance(error, RecursionError) else repr(error)[:TOLD_CHARACTERS]
+        raise checkpoint_failure(f"the {role}'s index must hold a `weight_map`: {index}: {told}") from None
+    outside = [name for name in names if not _is_file_name(name)]
     if outside:
-        raise checkpoint_failure(
-            f"the {role}'s index must name files of its own folder, found: {outside[0]!r}: {index}"
-        )
+        found = repr(outside[0])[:TOLD_CHARACTERS]
+        raise checkpoint_failure(f"the {role}'s index must name files of its own folder, found: {found}: {index}")
     missing = [name for name in names if not (folder / name).is_file()]
     if missing:
         raise checkpoint_failure(
-            f"the {role}'s index names {len(missing)} file(s) that are not there: {', '.join(missing)}: {folder}",
+            f"the {role}'s index names {len(missing)} file(s) that are not there: {', '.join(missing[:5])}: {folder}",
             hint="the copy or download is incomplete",
             details=tuple(missing),
         )
     return [folder / name for name in names]
+
+
+def _is_file_name(name: object) -> bool:
+    return (
+        isinstance(name, str)
+        and Path(name).name == name
+        and "\0" not in name
+        and len(name.encode("utf-8", "replace")) <= NAME_BYTES
+    )
 
 
 def _try_file(path: Path) -> list[StoredTensor] | JobFailure:

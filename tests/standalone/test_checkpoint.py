@@ -8,6 +8,7 @@ from safetensors.torch import load_file, save_file
 
 from remote_payload.failure import JobFailure
 from remote_payload.standalone.checkpoint import load_checkpoint
+from tests.standalone.running import run_job
 from tests.support.tiny import Tiny, drafter_config, drafter_tensors, target_tensors, write_drafter, write_model
 
 
@@ -15,7 +16,7 @@ def failure_of(made, **paths):
     with pytest.raises(JobFailure) as caught:
         load_checkpoint(paths.get("draft", made["draft"]), paths.get("target", made["target"]))
     failure = caught.value.failure
-    assert failure.kind == paths.get("kind", "checkpoint")
+    assert failure.kind == "checkpoint"
     return failure
 
 
@@ -60,11 +61,28 @@ def test_bad_config(made, text):
         {"rope_scaling": {"type": "linear", "factor": "4"}},
         {"rope_theta": -1},
         {"draft_vocab_size": True},
+        {"rms_norm_eps": float("inf")},
+        {"rms_norm_eps": float("nan")},
+        {"rms_norm_eps": 1e300},
+        {"rms_norm_eps": 10**400},
+        {"hidden_size": 10**400},
+        {"max_position_embeddings": 10**400},
+        {"attention_bias": "no"},
+        {"head_dim": 7},
+        {"rope_theta": 1},
+        {"rope_scaling": {"rope_type": "yarn", "factor": float("inf")}},
+        {"rope_scaling": {"rope_type": ["yarn"]}},
+        {"rope_scaling": {"rope_type": "llama3", "high_freq_factor": 1, "low_freq_factor": 1}},
     ],
 )
 def test_bad_values_in_config(made, change):
     reconfigure(made["draft"], **change)
-    assert failure_of(made).message.endswith(tuple(repr(v) for v in ("small", None, True, 2.5, [1], "4", -1, 4)))
+    message = failure_of(made).message
+    value = next(iter(change.values()))
+    last = list(value.values())[-1] if isinstance(value, dict) else value
+    assert message.endswith(
+        tuple(f"found: {repr(item)[:80]}{'...' if item == 10**400 else ''}" for item in (value, last, 4))
+    )
 
 
 @pytest.mark.parametrize("keep", [0, 7, 100, -10])
@@ -118,11 +136,119 @@ def test_another_computation_is_refused(made, name):
         {"speculators_model_type": "eagle3"},
         {"rope_scaling": {"rope_type": "dynamic", "factor": 2.0}},
         {"eagle_config": {"eagle_aux_hidden_state_layer_ids": "1,3,4"}},
+        {"eagle_config": {"eagle_aux_hidden_state_layer_ids": [1, 10**400]}},
+        {"num_hidden_layers": 2},
+        {"sliding_window": 512},
+        {"sliding_window": 512, "layer_types": ["sliding_attention"]},
+        {"partial_rotary_factor": 0.5},
+        {"rope_parameters": {"partial_rotary_factor": 0.5}},
+        {"rope_scaling": {"rope_type": "yarn", "factor": 4.0, "mscale": 1.0, "mscale_all_dim": 1.0}},
+        {"rope_scaling": {"rope_type": "yarn", "factor": 4.0, "truncate": False}},
     ],
 )
 def test_config_of_another_dialect_is_refused(made, change):
     reconfigure(made["draft"], **change)
     assert failure_of(made).hint
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"sliding_window": None},
+        {"sliding_window": 512, "use_sliding_window": False},
+        {"sliding_window": 512, "layer_types": ["full_attention"]},
+        {"partial_rotary_factor": 1.0},
+        {"num_hidden_layers": None},
+        {"rope_scaling": {"type": "default", "mrope_section": [1, 1, 2]}},
+        {"rope_scaling": {"rope_type": "yarn", "factor": 4.0, "truncate": True, "mscale": None}},
+    ],
+)
+def test_values_that_change_nothing_are_not_refused(made, change):
+    reconfigure(made["draft"], **change)
+    assert load_checkpoint(made["draft"], made["target"]).warnings == ()
+
+
+@pytest.mark.parametrize("where", ["draft", "target"])
+@pytest.mark.parametrize("file", ["config.json", "model.safetensors.index.json"])
+def test_files_nested_too_deeply(made, where, file):
+    (made[where] / file).write_text('{"weight_map": ' + "[" * 100_000, encoding="utf-8")
+    assert str(made[where] / file) in failure_of(made).message
+
+
+@pytest.mark.parametrize("name", ["x" * 5000, "\ud800", "a\0b", "..", 7])
+def test_index_with_names_that_no_file_can_have(made, name):
+    index = made["draft"] / "model.safetensors.index.json"
+    index.write_text(json.dumps({"weight_map": {"fc.weight": name}}), encoding="utf-8")
+    message = failure_of(made).message
+    assert str(index.parent) in message
+    assert len(message) < 1000
+
+
+def test_folder_names_that_are_too_long(made):
+    assert "does not exist" in failure_of(made, draft=made["draft"] / ("x" * 5000)).message
+
+
+@pytest.mark.parametrize("dtype", [torch.float8_e4m3fn, torch.float8_e5m2, torch.complex64, torch.int8])
+def test_quantised_weights_are_named(made, dtype):
+    rewrite(made["draft"], lambda tensors: tensors.update({"fc.weight": tensors["fc.weight"].to(dtype)}))
+    (line,) = failure_of(made).details
+    assert line.startswith("fc.weight: misshapen: expected plain floats, found: ")
+
+
+@pytest.mark.parametrize("dtype", [torch.float8_e4m3fn, torch.int32])
+def test_quantised_norm_of_the_target_is_named(made, dtype):
+    name = "model.norm.weight"
+    rewrite(made["target"], lambda tensors: tensors.update({name: tensors[name].to(dtype)}))
+    assert f"`{name}` must hold floats" in failure_of(made).message
+
+
+@pytest.mark.parametrize("eps", [float("inf"), -1.0, "small"])
+def test_eps_of_the_target(made, eps):
+    reconfigure(made["target"], rms_norm_eps=eps)
+    assert failure_of(made).message.endswith(f"found: {eps!r}")
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda d2t: d2t * float("nan"), "24 of 24 are NaN or infinite"),
+        (lambda d2t: d2t + 0.5, "expected whole numbers, found: fractions"),
+        (lambda d2t: d2t.to(torch.complex64), "expected whole numbers, found: C64"),
+        (lambda d2t: torch.cat((d2t[:3], d2t[2:3] - 1, d2t[4:])), "24 different target tokens, 1 of its ids lead"),
+    ],
+)
+def test_draft_vocabularies_that_mean_nothing(made, change, says):
+    rewrite(made["draft"], lambda tensors: tensors.update(d2t=change(tensors["d2t"])))
+    assert says in failure_of(made).message
+
+
+def test_whole_floats_are_offsets_too(made):
+    rewrite(made["draft"], lambda tensors: tensors.update(d2t=tensors["d2t"].float()))
+    assert load_checkpoint(made["draft"], made["target"]).target_ids.tolist() == list(range(16, 40))
+
+
+@pytest.mark.parametrize("change", [lambda t2d: t2d.roll(1), lambda t2d: t2d.to(torch.float32)])
+def test_a_t2d_that_contradicts_d2t_is_a_warning(made, change):
+    rewrite(made["draft"], lambda tensors: tensors.update(t2d=change(tensors["t2d"])))
+    (warning,) = load_checkpoint(made["draft"], made["target"]).warnings
+    assert warning.startswith("t2d names other target tokens than d2t leads to")
+
+
+@pytest.mark.parametrize(
+    ("which", "name", "factor", "says"),
+    [
+        ("draft", "fc.weight", 1e38, "drafter's outputs overflow"),
+        ("draft", "fc.weight", 1e25, "drafter's outputs overflow"),  # finite, but its square is not
+        ("draft", "midlayer.self_attn.q_proj.weight", 1e38, "drafter's outputs overflow"),
+        ("draft", "lm_head.weight", 1e38, "the drafter's logits are NaN or infinite"),
+        ("target", "lm_head.weight", 1e38, "the target's logits are NaN or infinite"),
+    ],
+)
+def test_weights_with_which_the_numbers_overflow(made, tmp_path, which, name, factor, says):
+    rewrite(made[which], lambda tensors: tensors.update({name: tensors[name].clamp(-1, 1) * factor}))
+    with pytest.raises(JobFailure, match=says) as caught:
+        run_job(tmp_path / "out", **made)
+    assert caught.value.failure.kind == "checkpoint"
 
 
 def test_fc_of_odd_width(made):
@@ -172,7 +298,7 @@ def test_shards_load_like_one_file(made, tmp_path):
 
 
 def test_target_lacks_what_the_test_needs(made):
-    assert "needs the target's folder" in failure_of(made, target=None, kind="job").message
+    assert "give its folder with --target" in failure_of(made, target=None).message
     for name in ("lm_head.weight", "model.embed_tokens.weight"):
         rewrite(made["target"], lambda tensors, name=name: tensors.pop(name))
         failure = failure_of(made)
