@@ -1,5 +1,6 @@
 """The drafter test from job to result files: load -> look at rows -> search the wirings -> measure the finalists."""
 
+import os
 import platform
 import time
 from pathlib import Path
@@ -88,7 +89,7 @@ def _run(job: StandaloneJob, device: torch.device, folder: Path, journal: Journa
 
 
 def _path(text: str) -> Path:
-    return Path(text).expanduser()
+    return Path(os.path.expanduser(text))
 
 
 def _measurer(checkpoint: Checkpoint, device: torch.device, dtype: str) -> Measurer:

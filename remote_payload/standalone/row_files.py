@@ -117,9 +117,10 @@ def _index_merged(path: Path) -> Merged:
                 if line.strip():
                     offsets.append(position)
                 position += len(line)
-    except OSError as error:
+    except (OSError, ValueError) as error:  # a name with a NUL is the latter
+        told = error.strerror if isinstance(error, OSError) else str(error)
         raise rows_failure(
-            f"the merged JSONL cannot be read ({error.strerror}): {path}",
+            f"the merged JSONL cannot be read ({told}): {path}",
             hint="`merged` must name a file on the server that runs the job",
         ) from None
     return Merged(path=path, offsets=tuple(offsets))

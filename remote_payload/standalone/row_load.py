@@ -14,7 +14,7 @@ import torch
 
 from remote_payload.standalone.row_values import RowError, first_line
 
-UNPACKED_TIMES = 64
+UNPACKED_TIMES = 16
 """A compressed row may unpack to so many times its size; real states hardly shrink at all."""
 UNPACKED_FREE_BYTES = 64 << 20
 """What any row may unpack to."""
@@ -63,14 +63,15 @@ def _refuse(error: pickle.UnpicklingError) -> NoReturn:
 
 def _unpacked(path: Path) -> bytes:
     """A gzip file's contents, unpacked piece by piece so that a bomb is noticed before memory is full."""
-    most = _most(path.stat().st_size)
+    size = path.stat().st_size
+    most = _most(size)
     out = io.BytesIO()
     try:
         with gzip.open(path) as file:
             while piece := file.read(1 << 20):
                 out.write(piece)
                 if out.tell() > most:
-                    raise RowError(f"it unpacks to more than {most} bytes, {UNPACKED_TIMES} times its size on disk")
+                    raise RowError(f"it must not unpack to more than {most} bytes for its size on disk: {size}")
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise RowError(f"it is damaged, or not a torch.save file in gzip: {first_line(error)}") from None
     return out.getvalue()
@@ -85,7 +86,7 @@ def _check_members(data: bytes) -> None:
     except zipfile.BadZipFile:
         raise RowError("it is damaged or not a torch.save file: its end is missing") from None
     if unpacked > _most(len(data)):
-        raise RowError(f"it unpacks to {unpacked} bytes, more than {UNPACKED_TIMES} times its size on disk")
+        raise RowError(f"it must not unpack to {unpacked} bytes for its size on disk: {len(data)}")
 
 
 def _most(stored_bytes: int) -> int:

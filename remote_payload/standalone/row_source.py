@@ -114,10 +114,11 @@ class RowSource:
         return judge_row(self._measurer.drafter, self._measurer.teacher, row, self.reader.steps)
 
     def _usable(self) -> Iterator[Row]:
-        for row in self.reader.rows(self._captured):
+        """Usable rows; an unusable one is read once, however often the rows are gone through."""
+        for row in self.reader.rows(self._captured, self.skipped):
             if isinstance(row, Row):
                 yield row
-            elif row.name not in self.skipped:
-                self.skipped[row.name] = row
-                if len(self.skipped) <= TOLD_ROWS:
-                    self._journal.tell_skipped(row.name, row.reason)
+                continue
+            self.skipped[row.name] = row
+            if len(self.skipped) <= TOLD_ROWS:
+                self._journal.tell_skipped(row.name, row.reason)

@@ -6,7 +6,7 @@ is in memory.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -61,9 +61,14 @@ class RowReader:
     vocab_size: int
     steps: int
 
-    def rows(self, captured: int | None = None) -> Iterator[Row | SkippedRow]:
-        """Every row in order, one at a time; those with another number of states than `captured` are skipped."""
+    def rows(self, captured: int | None = None, unusable: Container[str] = ()) -> Iterator[Row | SkippedRow]:
+        """Every row in order but the ones known to be `unusable`, one at a time.
+
+        Those with another number of states than `captured` are skipped.
+        """
         for file in self.folder.files:
+            if file.name in unusable:
+                continue
             row = self._try(file)
             if isinstance(row, Row) and row.states.shape[1] != (captured or row.states.shape[1]):
                 reason = f"it holds {row.states.shape[1]} captured states, expected: {captured}"
@@ -146,9 +151,9 @@ class RowReader:
             raise RowError(
                 f"its token ids must be 0..{self.vocab_size - 1}, found: {int(tokens.min())}..{int(tokens.max())}"
             )
-        for what, found in (("captured states", states), ("final state", final)):
+        for what, found in (("captured states", states), ("final states", final)):
             largest = max(abs(float(bound)) for bound in torch.aminmax(found))  # NaN comes through; ten times isfinite
             if not math.isfinite(largest):
-                raise RowError(f"its {what} hold NaN or infinity")
+                raise RowError(f"there is NaN or infinity in its {what}")
             if largest > LARGEST_STATE:
-                raise RowError(f"its {what} must be a model's numbers, below {LARGEST_STATE:.0e}, found: {largest:.3g}")
+                raise RowError(f"a model's {what} stay below {LARGEST_STATE:.0e}, found: {largest:.3g}")

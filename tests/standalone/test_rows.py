@@ -124,8 +124,11 @@ def test_merged_line_of_another_row_is_noticed(tmp_path):
         ({"hidden_state": torch.zeros(1, 20, 16).to(torch.float8_e5m2)}, "plain floats, found: torch.float8_e5m2"),
         ({"aux_hidden_state": torch.zeros(1).expand(1, 10**11, 64)}, "repeating view of 4 bytes"),
         ({"input_ids": torch.ones(1, dtype=torch.int64).expand(10**11)}, "repeating view of 8 bytes"),
-        ({"aux_hidden_state": torch.full((1, 20, 64), 2e38)}, "must be a model's numbers, below 1e+09, found: 2e+38"),
-        ({"hidden_state": torch.full((1, 20, 16), float("-inf"))}, "final state hold NaN or infinity"),
+        (
+            {"aux_hidden_state": torch.full((1, 20, 64), 2e38)},
+            "a model's captured states stay below 1e+09, found: 2e+38",
+        ),
+        ({"hidden_state": torch.full((1, 20, 16), float("-inf"))}, "NaN or infinity in its final states"),
     ],
 )
 def test_reasons(tmp_path, change, says):
@@ -192,7 +195,8 @@ def test_a_gzip_bomb_is_refused_before_it_fills_memory(tmp_path, monkeypatch):
     monkeypatch.setattr(row_load, "UNPACKED_FREE_BYTES", 1 << 20)
     path = write_row(tmp_path, 0, good()).with_name("data_1.ckpt.gz")
     path.write_bytes(gzip.compress(bytes(8 << 20)) * 4)
-    assert f"more than {64 * path.stat().st_size} bytes, 64 times" in read(tmp_path)[1].reason
+    size = path.stat().st_size
+    assert read(tmp_path)[1].reason == f"it must not unpack to more than {1 << 20} bytes for its size on disk: {size}"
 
 
 def test_a_bomb_among_the_zip_members_is_refused(tmp_path, monkeypatch):
@@ -200,7 +204,7 @@ def test_a_bomb_among_the_zip_members_is_refused(tmp_path, monkeypatch):
     path = write_row(tmp_path, 0, good())
     with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as file:
         file.writestr("archive/data/9", bytes(8 << 20))
-    assert "more than 64 times its size on disk" in read(tmp_path)[0].reason
+    assert "it must not unpack to 83" in read(tmp_path)[0].reason
 
 
 def test_a_merged_line_nested_too_deeply_is_that_rows_alone(tmp_path):
@@ -278,6 +282,23 @@ def test_every_row_bad(tmp_path, made):
         run_job(tmp_path / "out", **made)
     assert len(caught.value.failure.details) == 3
     assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_an_unusable_row_is_read_once(tmp_path):
+    path = write_row(tmp_path, 0, good())
+    write_row(tmp_path, 1, good())
+    reader = RowReader(folder=find_rows(tmp_path, None, None), target_hidden_size=16, vocab_size=40, steps=4)
+    path.unlink()
+    assert [row.name for row in reader.rows(4, {"rows_0-2000/data_0.ckpt"})] == ["rows_0-2000/data_1.ckpt"]
+    assert next(reader.rows(4)).reason == "it cannot be read: No such file or directory"
+
+
+@pytest.mark.parametrize("name", ["~no-such-user/rows", "x" * 5000, "a\0b"])
+@pytest.mark.parametrize("key", ["draft", "target", "rows", "merged"])
+def test_paths_that_cannot_be(tmp_path, made, key, name):
+    with pytest.raises(JobFailure, match=r"does not exist|cannot be read") as caught:
+        run_job(tmp_path / "out", **(made | {key: name}))
+    assert caught.value.failure.kind == ("checkpoint" if key in ("draft", "target") else "rows")
 
 
 def test_rows_drafter_and_labels_that_do_not_fit(tmp_path, made):
