@@ -18,10 +18,10 @@ from remote_payload.standalone.wiring import Measurer
 
 SEARCH_RESPONSES = 256
 """Response tokens of a row that the search looks at: long rows would cost much and tell little more."""
-
-
 SAMPLE_ROWS = 5
 """Rows looked at before anything is measured: what most of them hold is what the rows hold."""
+SAMPLE_TOKENS = 256
+"""About so many of a row's tokens are compared with the target's embedding."""
 AGREEING_ROWS = 3
 """So many of one kind end the look."""
 TOLD_ROWS = 5
@@ -95,13 +95,13 @@ class RowSource:
         norm, table = checkpoint.target_norm, checkpoint.target.embedding(checkpoint.config)
         kinds: list[RowKind] = []
         for row in islice(self._usable(), SAMPLE_ROWS):
-            few = beginning(row, SEARCH_RESPONSES, 0)
+            few = slice(None, None, max(1, len(row.tokens) // SAMPLE_TOKENS))  # all over the row, and small as floats
             kinds.append(
                 RowKind(
                     captured=row.states.shape[1],
                     dtype=str(row.states.dtype).removeprefix("torch."),
                     final_state="post_norm" if norm is None else final_state_kind(row.final, norm),
-                    embedding_slots=None if table is None else embedding_slots(few.states, few.tokens, table),
+                    embedding_slots=None if table is None else embedding_slots(row.states[few], row.tokens[few], table),
                 )
             )
             if kinds.count(kinds[-1]) == AGREEING_ROWS:
