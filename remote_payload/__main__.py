@@ -6,6 +6,7 @@ Exit codes (for people; programs read the frames): 0 answered, 1 refused, 2 no r
 
 # ruff: noqa: PLC0415 - each verb loads only what it needs: start-up time
 
+import os
 import sys
 from pathlib import Path
 
@@ -14,6 +15,7 @@ VERBS = ("launch", "follow", "status", "cancel", "probe", "work")
 
 def main(arguments: list[str], archive: str) -> int:
     """Run one verb of the payload file `archive`; returns the exit code."""
+    os.environ.pop("PYTHONHOME", None)  # of a start-up file, for one interpreter; we start others (PYTHONPATH stays)
     if len(arguments) == 2 and arguments[0] == "work":
         from remote_payload.worker import work
 

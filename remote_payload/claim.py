@@ -12,6 +12,7 @@ import errno
 import fcntl
 import os
 import shutil
+import stat
 import time
 from pathlib import Path
 
@@ -41,10 +42,17 @@ def fits_the_kernel(text: str) -> bool:
 
 
 def make_folders(root: Path) -> None:
-    """Create `root`, `payloads` and `runs`, for this user alone. Raises OSError."""
+    """Create `root`, `payloads` and `runs`, for this user alone. Raises OSError.
+
+    Those that are there and ours lose what lets others write (`root`, which may be a home) or look (the other two).
+    """
     os.umask(0o077)
     os.makedirs(root / "runs", exist_ok=True)  # noqa: PTH103 - pathlib's gives parents the default mode
     os.makedirs(root / "payloads", exist_ok=True)  # noqa: PTH103
+    for folder, others in ((root, 0o022), (root / "runs", 0o077), (root / "payloads", 0o077)):
+        found = folder.stat()
+        if found.st_uid == os.getuid() and found.st_mode & others:
+            folder.chmod(stat.S_IMODE(found.st_mode) & ~others)
 
 
 def lock_claim(run: RunDir) -> int:

@@ -206,6 +206,8 @@ def _send_result(run: RunDir, limit_bytes: int, send: Send) -> None:
 
 
 def _read_manifest(run: RunDir) -> Manifest | None:
+    if run.result.is_symlink():  # what it leads to is not this run's
+        return None
     try:
         return from_json(Manifest, run.manifest.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, SchemaError):

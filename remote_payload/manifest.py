@@ -1,5 +1,6 @@
 """`result/manifest.json`: what came out, with size and sha256 of every file."""
 
+import errno
 import hashlib
 import os
 from pathlib import Path
@@ -9,10 +10,12 @@ from remote_payload.schema import Manifest, ManifestFile, to_json
 
 
 def write_manifest(run: RunDir) -> Manifest:
-    """Describe every regular file below `result/` and write that down. Raises OSError.
+    """Describe every regular file below `result/` and write that down. Raises OSError, also when `result/` is a link.
 
     Links, and names that are not UTF-8, are left out.
     """
+    if run.result.is_symlink():  # what it leads to is not this run's
+        raise NotADirectoryError(errno.ENOTDIR, "a link stands in the place of the folder", str(run.result))
     manifest = Manifest(run_id=run.path.name, files=tuple(_files(run)))
     write_atomically(run.manifest, to_json(manifest).encode("ascii"), durable=False)  # as the files it names
     return manifest

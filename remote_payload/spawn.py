@@ -4,6 +4,7 @@ By fork and exec, not by `os.posix_spawn`: its `setsid` raises NotImplementedErr
 glibc older than 2.26, as Pythons made to run everywhere may be.
 """
 
+import errno
 import os
 import signal
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import NoReturn
 
 from remote_payload import processes
 from remote_payload.rundir import RunDir
-from remote_payload.schema import RunSpec
+from remote_payload.schema import Failure, RunSpec
 
 
 def spawn_worker(run: RunDir, spec: RunSpec, secrets: dict[str, str], archive: Path) -> int:
@@ -41,6 +42,21 @@ def spawn_worker(run: RunDir, spec: RunSpec, secrets: dict[str, str], archive: P
         os.waitpid(pid, 0)
         raise OSError(int(problem), os.strerror(int(problem)), python)
     return pid
+
+
+def no_worker(python: str, error: OSError) -> Failure:
+    """Why `spawn_worker` could not start one, for the run's final state."""
+    if error.errno == errno.E2BIG:
+        return Failure(
+            kind="job",
+            message=f"the job's environment is longer than this host takes, {error.strerror}: {python}",
+            hint="Linux takes 128 KiB a variable: shorten `environment` or the secret, or put the text in a file there",
+        )
+    return Failure(
+        kind="machine",
+        message=f"the worker's Python cannot be started, {error.strerror}: {python}",
+        hint="name another interpreter as `python` for this host in eagle3.toml",
+    )
 
 
 def _become(command: list[str], environment: dict[str, str], run: RunDir) -> NoReturn:

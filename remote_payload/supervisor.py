@@ -35,7 +35,7 @@ from remote_payload.schema import (
     from_json,
     to_json,
 )
-from remote_payload.spawn import spawn_worker
+from remote_payload.spawn import no_worker, spawn_worker
 from remote_payload.subreaper import become_subreaper
 from remote_payload.watch import KILL_PATIENCE_S, WATCHED, Watch
 
@@ -89,7 +89,7 @@ class Supervisor:
         try:
             worker = spawn_worker(self._run, self._spec, secrets, archive)
         except OSError as error:
-            self._finish(phase="failed", failure=_no_python(self._spec.python, error))
+            self._finish(phase="failed", failure=no_worker(self._spec.python, error))
             return
         self._advance(phase="running", worker_pid=worker, started_unix_s=time.time())
         from remote_payload.manifest import write_manifest  # noqa: PLC0415 - hashlib loads beside the worker's start
@@ -161,14 +161,6 @@ class Supervisor:
             return DEFAULT_GRACE_S if asked else None
         except (OSError, ValueError, KeyError, TypeError):
             return DEFAULT_GRACE_S
-
-
-def _no_python(python: str, error: OSError) -> Failure:
-    return Failure(
-        kind="machine",
-        message=f"the worker's Python cannot be started, {error.strerror}: {python}",
-        hint="name another interpreter as `python` for this host in eagle3.toml",
-    )
 
 
 def _set_aside(path: Path) -> None:

@@ -207,3 +207,29 @@ def test_a_result_too_big_for_the_disk_is_a_full_disk(disk_rig: Rig) -> None:
 def test_a_disk_that_programs_cannot_be_run_from_will_do(disk_rig: Rig) -> None:
     frames = disk_rig.launch(disk_rig.spec("r1"), follow=True)
     assert of_kind(frames, "state")[-1].state.phase == "succeeded"
+
+
+def test_folders_that_others_can_write_are_closed_to_them(rig: Rig) -> None:
+    for folder in (rig.root / "runs", rig.root / "payloads", rig.root):
+        folder.mkdir(exist_ok=True)
+        folder.chmod(0o777)
+    rig.launch(rig.spec("r1"), follow=True)
+    modes = [folder.stat().st_mode & 0o777 for folder in (rig.root, rig.root / "runs", rig.root / "payloads")]
+    assert modes == [0o755, 0o700, 0o700]
+
+
+def test_a_home_for_another_python_does_not_reach_the_worker(rig: Rig) -> None:
+    body = "(RUN / 'result/seen').write_text(f\"{os.environ.get('PYTHONHOME')} {os.environ['PYTHONPATH']}\")"
+    request = rig.launch_request(rig.spec("r1", python=rig.worker("w", body)), follow=True)
+    environment = {**os.environ, "PYTHONHOME": "/nowhere", "PYTHONPATH": "/some/packages"}
+    frames = rig.call("launch", request, env=environment)
+    assert of_kind(frames, "state")[-1].state.phase == "succeeded"
+    assert (rig.run("r1").result / "seen").read_text() == "None /some/packages"
+
+
+def test_an_environment_that_is_too_long_is_named(rig: Rig) -> None:
+    frames = rig.launch(rig.spec("r1", environment={"LONG": "x" * 200_000}), follow=True)
+    failure = of_kind(frames, "state")[-1].state.failure
+    assert failure.kind == "job"
+    assert failure.message.startswith("the job's environment is longer than this host takes")
+    assert "128 KiB" in failure.hint

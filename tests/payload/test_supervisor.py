@@ -1,8 +1,10 @@
 """The last resort: a broken supervisor still leaves a final state and no processes."""
 
 import subprocess
+from pathlib import Path
 
 from remote_payload.detach import Report, start_detached
+from remote_payload.schema import Manifest, ManifestFile, to_json
 from remote_payload.supervisor import Supervisor
 from tests.payload.rig import Rig, is_alive, of_kind, stream, wait_for
 
@@ -37,6 +39,22 @@ def test_results_that_cannot_be_named_or_are_links_stay_out_of_the_manifest(rig:
     assert of_kind(frames, "state")[-1].state.phase == "succeeded"
     assert [file.name for file in of_kind(frames, "manifest")[0].manifest.files] == ["dïr/a b"]
     assert [frame.name for frame in of_kind(frames, "file")] == ["dïr/a b"]
+
+
+def test_a_link_in_the_place_of_the_result_is_not_followed(rig: Rig, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "private").write_text("x")
+    manifest = to_json(Manifest(run_id="r1", files=(ManifestFile(name="private", size_bytes=1, sha256="0"),)))
+    (elsewhere / "manifest.json").write_text(manifest)
+    body = f"(RUN / 'result').rmdir(); (RUN / 'result').symlink_to({str(elsewhere)!r})"
+    frames = rig.launch(rig.spec("r1", python=rig.worker("w", body)), follow=True)
+    state = of_kind(frames, "state")[-1].state
+    assert (state.phase, state.failure.kind) == ("failed", "machine")
+    assert "a link stands in the place of the folder" in state.failure.message
+    assert of_kind(frames, "manifest")[0].manifest is None
+    assert of_kind(frames, "file") == []
+    assert (elsewhere / "manifest.json").read_text() == manifest
 
 
 def test_a_worker_starts_with_ordinary_signals_a_session_and_no_foreign_descriptors(rig: Rig) -> None:
