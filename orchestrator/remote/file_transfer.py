@@ -12,6 +12,7 @@ from pathlib import Path
 
 from orchestrator.errors import HostNotReadyError, NotFoundError, ProtocolError
 from orchestrator.remote.connection import VerifiedConnection
+from orchestrator.remote.host_shell import EXPAND
 from orchestrator.remote.local_disk import local_disk
 from orchestrator.remote.session_channel import SessionChannel
 from orchestrator.remote.translate_errors import describe
@@ -24,7 +25,7 @@ _STDOUT_TAIL_BYTES = 4096
 _MOST_NOISE_BYTES = 16 * 2**20
 _SLOWEST_BYTES_PER_S = 32 * 1024
 
-_EXPAND = 'case $1 in "~/"*) path=$HOME/${1#"~/"};; *) path=$1;; esac\n'
+_EXPAND = f'{EXPAND}expand "$1"\n'
 _PUT = (
     "umask 077\n"
     + _EXPAND

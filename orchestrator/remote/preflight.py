@@ -5,46 +5,75 @@ from typing import TYPE_CHECKING
 
 from orchestrator.config import HostConfig
 from orchestrator.errors import HostNotReadyError, ProtocolError
+from orchestrator.remote.host_shell import EXPAND, NO_HOME, NO_HOME_WORDS
 from orchestrator.remote.payload import Payload
-from orchestrator.remote.verbs import Installed, ask, new_nonce
+from orchestrator.remote.verbs import Installed, new_nonce
 from orchestrator.updates import Note, Update
-from remote_payload.schema import HostFacts, ProbeFrame, ProbeRequest, PythonFacts
+from remote_payload.schema import HostFacts, PythonFacts
 
 if TYPE_CHECKING:
-    from orchestrator.remote.link import Link
+    from orchestrator.remote.link import ExecResult, Link
 
 LOOK_S = 30.0
-PROBE_S = 120.0  # importing torch from a cold network disk takes its time, and there may be several interpreters
+WORDS_BYTES = 500
 
 # Finds any interpreter that can run the payload's stdlib part; fixed text, candidates come as parameters.
-_FIND_PYTHON = """
+_FIND_PYTHON = (
+    EXPAND
+    + """
 nonce=$1; shift
 for candidate in "$@" "$VIRTUAL_ENV/bin/python" "$CONDA_PREFIX/bin/python" "$HOME/.venv/bin/python" \
     "$HOME/venv/bin/python" python3 /usr/local/bin/python3 /usr/bin/python3 python3.13 python3.12 python3.11 python3.10
 do
-  case $candidate in "~/"*) candidate="$HOME/${candidate#"~/"}";; esac
-  found=$(command -v "$candidate" 2>/dev/null) || continue
+  expand "$candidate"
+  found=$(command -v "$path" 2>/dev/null) || continue
   "$found" -I -S -c 'import sys; sys.exit(sys.version_info < (3, 10))' </dev/null >/dev/null 2>&1 || continue
   printf '\\n%s %s\\n' "$nonce" "$found"
   exit 0
 done
+printf '\\n%s \\n' "$nonce"
 """
+)
 
-_HAVE_PAYLOAD = """
-case $2 in "~") root=$HOME;; "~/"*) root="$HOME/${2#"~/"}";; *) root=$2;; esac
-if [ -f "$root/payloads/$3.pyz" ]; then printf '\\n%s yes\\n' "$1"; else printf '\\n%s no\\n' "$1"; fi
+_HAVE_PAYLOAD = (
+    EXPAND
+    + """
+expand "$2"
+if [ -f "$path/payloads/$3.pyz" ]; then printf '\\n%s yes\\n' "$1"; else printf '\\n%s no\\n' "$1"; fi
 """
+)
 
 # Hashes what arrived and gives it its name only if it is what was sent; a faster laptop's file counts as well.
-_ADOPT = """
-expand() { case $1 in "~/"*) printf %s "$HOME/${1#"~/"}";; *) printf %s "$1";; esac; }
-arrived=$(expand "$3"); final=$(expand "$4")
+_ADOPT = (
+    EXPAND
+    + """
+expand "$2"; python=$path; expand "$3"; arrived=$path; expand "$4"; final=$path
 [ -f "$arrived" ] || arrived=$final
-found=$("$2" -I -S -c "$6" "$arrived")
+found=$("$python" -I -S -c "$6" "$arrived")
 if [ "$found" != "$5" ]; then rm -f -- "$arrived"
-elif [ "$arrived" != "$final" ]; then mv -f -- "$arrived" "$final"; fi
+elif [ "$arrived" != "$final" ]; then
+  [ ! -d "$final" ] || rm -rf -- "$final"
+  mv -f -- "$arrived" "$final"
+fi
 printf '\\n%s %s\\n' "$1" "$found"
 """
+)
+
+# After a verb that did not run: takes away a payload that is not what its name says, and the sources compiled from it.
+_MEND = (
+    EXPAND
+    + """
+expand "$2"; python=$path; expand "$3"; payload="$path/payloads/$4.pyz"; answer=whole; found=
+if [ -f "$payload" ]; then found=$("$python" -I -S -c "$5" "$payload" 2>/dev/null) || found=; fi
+if [ -z "$found" ] && [ -f "$payload" ] && [ -r "$payload" ]; then answer=unknown
+elif [ "$found" != "$4" ]; then answer=damaged; rm -rf -- "$payload"
+fi
+for folder in "${payload%.pyz}".*/; do
+  [ "$answer" != unknown ] && [ -d "$folder" ] && rm -rf -- "${folder%/}" && answer=damaged
+done
+printf '\\n%s %s\\n' "$1" "$answer"
+"""
+)
 
 _HASH = "import hashlib, sys; print(hashlib.sha256(open(sys.argv[1], 'rb').read()).hexdigest())"
 
@@ -77,15 +106,15 @@ def ship(link: "Link", installed: Installed, payload: Payload, tell: Callable[[U
     tell(Note(name="payload", text=f"{payload.sha256[:12]} shipped, {len(payload.data)} bytes"))
 
 
+def mend(link: "Link", installed: Installed) -> bool:
+    """Whether the payload on the host may be why a verb did not run; what may be damaged of it is gone then."""
+    arguments = (installed.python, installed.root, installed.sha256, _HASH)
+    return _answer(link, _MEND, *arguments) == "damaged"
+
+
 def already_there(payload: Payload) -> str:
     """The words for a warm host."""
     return f"{payload.sha256[:12]} is already on the host, nothing shipped"
-
-
-def probe(link: "Link", installed: Installed, pythons: tuple[str, ...]) -> HostFacts:
-    """Look at the machine and its interpreters; see HostFacts."""
-    request = ProbeRequest(nonce=new_nonce(), root=installed.root, pythons=pythons)
-    return ask(link, installed, "probe", request, ProbeFrame, PROBE_S).facts
 
 
 def choose_python(facts: HostFacts, host: HostConfig, host_name: str) -> PythonFacts:
@@ -117,7 +146,7 @@ def _lack(python: PythonFacts) -> str:
 
 def _bootstrap_python(link: "Link", host: HostConfig) -> str:
     found = _answer(link, _FIND_PYTHON, *([host.python] if host.python else []))
-    if found is None:
+    if not found:
         raise HostNotReadyError(
             "expected a Python >= 3.10 on the host, found: none on the probe list (virtual and conda environments, "
             "~/.venv, ~/venv, python3 on PATH, /usr/local/bin, /usr/bin)",
@@ -131,12 +160,28 @@ def _bootstrap_python(link: "Link", host: HostConfig) -> str:
     return found
 
 
-def _answer(link: "Link", script: str, *arguments: str) -> str | None:
-    """Run a fixed script and return what it printed behind the nonce; None when it printed nothing."""
+def _answer(link: "Link", script: str, *arguments: str) -> str:
+    """Run a fixed script and return what it printed behind the nonce.
+
+    Raises HostNotReadyError with the host's own words when the login shell did not run it.
+    """
     nonce = new_nonce()
     result = link.exec(["sh", "-c", script, "eagle3-remote", nonce, *arguments], deadline_s=LOOK_S)
     mark = f"{nonce} ".encode()
     for line in result.stdout.split(b"\n"):
         if line.startswith(mark):
             return line[len(mark) :].decode(errors="surrogateescape")
-    return None
+    if result.exit_code == NO_HOME:
+        raise HostNotReadyError(NO_HOME_WORDS)
+    raise _no_shell(link, result)
+
+
+def _no_shell(link: "Link", result: "ExecResult") -> HostNotReadyError:
+    how = "ended by a signal" if result.exit_code is None else f"exit code {result.exit_code}"
+    words = (result.stderr.strip() or result.stdout.strip())[-WORDS_BYTES:].decode(errors="replace")
+    from orchestrator.remote.translate_errors import describe  # noqa: PLC0415 - paramiko
+
+    return HostNotReadyError(
+        f"the login shell of {describe(link.target)} did not run a command ({how}): {words or 'no message'}",
+        hint="the account needs a shell that runs commands: no nologin, no forced command, no start-up file that exits",
+    )

@@ -8,16 +8,30 @@ from typing import TYPE_CHECKING, Self, TypeVar
 from orchestrator.config import HostConfig
 from orchestrator.errors import HostError, HostNotReadyError
 from orchestrator.remote.payload import build_payload
-from orchestrator.remote.preflight import already_there, choose_python, install, probe, ship
+from orchestrator.remote.preflight import already_there, choose_python, install, mend, ship
 from orchestrator.remote.ssh_config import SshTarget, resolve
-from orchestrator.remote.verbs import Installed, PayloadMissingError, PythonMissingError, Request, ask, call
+from orchestrator.remote.verbs import (
+    Installed,
+    NotAnsweredError,
+    PayloadBugError,
+    PayloadMissingError,
+    PythonMissingError,
+    Request,
+    ask,
+    call,
+    new_nonce,
+)
 from orchestrator.updates import Note, Update
-from remote_payload.schema import Frame, HostFacts
+from remote_payload.schema import Frame, HostFacts, ProbeFrame, ProbeRequest
 
 if TYPE_CHECKING:
     from orchestrator.remote.link import Link
 
 F = TypeVar("F", bound=Frame)
+
+PROBE_S = 120.0  # importing torch from a cold network disk takes its time, and there may be several interpreters
+MAY_BE_DAMAGE = (NotAnsweredError, PayloadBugError)
+"""How a payload shows that was damaged on the host, or sources that were compiled from it."""
 
 
 class HostSession:
@@ -111,7 +125,8 @@ class HostSession:
     def facts(self) -> HostFacts:
         """Look at the machine and its interpreters (only the configured one where one is configured)."""
         pythons = (self.host.python,) if self.host.python else ()
-        return probe(self.link(), self.installed(), pythons)
+        request = ProbeRequest(nonce=new_nonce(), root=self.host.root, pythons=pythons)
+        return self.ask("probe", request, ProbeFrame, PROBE_S).facts
 
     def choose_python(self) -> str:
         """Find the interpreter that has torch and safetensors, and say so. Raises HostNotReadyError."""
@@ -122,16 +137,45 @@ class HostSession:
         return chosen.path
 
     def frames(self, verb: str, request: Request, silence_s: float) -> Iterator[Frame]:
-        """Call a verb; ships the payload first where the host has lost it."""
-        installed = self.installed()
+        """Call a verb; ships the payload first where the host has lost or damaged it.
+
+        Raises PythonMissingError when a launch's interpreter is gone: its spec names it, so another needs another spec.
+        """
+        answered = False
         try:
-            for frame in call(self.link(), installed, verb, request, silence_s):
+            for frame in call(self.link(), self.installed(), verb, request, silence_s):
+                answered = True
                 self._tell_payload()
                 yield frame
-        except PayloadMissingError:
-            self._payload_told = True
-            ship(self.link(), installed, self._payload, self._tell)
-            yield from call(self.link(), installed, verb, request, silence_s)
+            return
+        except (PayloadMissingError, PythonMissingError, *MAY_BE_DAMAGE) as error:
+            if answered or (verb == "launch" and isinstance(error, PythonMissingError)):
+                raise
+            self._mend(error)
+        try:
+            yield from call(self.link(), self.installed(), verb, request, silence_s)
+        except (PayloadMissingError, PythonMissingError):
+            raise self._vanishing() from None
+
+    def _mend(self, error: Exception) -> None:
+        """Make the next call find what this one lacked. Raises `error` when the payload was not to blame for it."""
+        self._payload_told = True
+        if isinstance(error, PythonMissingError):
+            self._installed = None
+            return
+        installed = self.installed()
+        if isinstance(error, MAY_BE_DAMAGE):
+            if not mend(self.link(), installed):
+                raise error
+            self._tell(Note(name="payload", text="was damaged on the host, mended"))
+        ship(self.link(), installed, self._payload, self._tell)
+
+    def _vanishing(self) -> HostNotReadyError:
+        return HostNotReadyError(
+            f"host `{self.name}`: the payload vanishes from {self.host.root}/payloads as soon as it is shipped, "
+            "or the interpreter as soon as it is found",
+            hint="is something cleaning that folder? set `root` in eagle3.toml to another one",
+        )
 
     def _tell_payload(self) -> None:
         """A warm host answered without anything being sent: say so, once."""
@@ -141,17 +185,14 @@ class HostSession:
 
     def ask(self, verb: str, request: Request, kind: type[F], silence_s: float) -> F:
         """Call a verb that answers with one frame."""
-        for last_try in (False, True):
-            try:
-                return ask(self.link(), self.installed(), verb, request, kind, silence_s)
-            except (PayloadMissingError, PythonMissingError):
-                if last_try:
-                    break
-                self._installed = None
-        raise HostNotReadyError(
-            f"host `{self.name}`: the payload vanishes from {self.host.root}/payloads as soon as it is shipped",
-            hint="is something cleaning that folder? set `root` in eagle3.toml to another one",
-        )
+        try:
+            return ask(self.link(), self.installed(), verb, request, kind, silence_s)
+        except (PayloadMissingError, PythonMissingError, *MAY_BE_DAMAGE) as error:
+            self._mend(error)
+        try:
+            return ask(self.link(), self.installed(), verb, request, kind, silence_s)
+        except (PayloadMissingError, PythonMissingError):
+            raise self._vanishing() from None
 
 
 def _import_link() -> "type[Link]":

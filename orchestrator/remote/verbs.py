@@ -15,6 +15,7 @@ from orchestrator.errors import (
     ProtocolError,
 )
 from orchestrator.records import read_frame
+from orchestrator.remote.host_shell import EXPAND, NO_HOME, NO_HOME_WORDS
 from remote_payload.schema import (
     CancelRequest,
     EndFrame,
@@ -40,18 +41,28 @@ NO_PAYLOAD = 97
 NO_PYTHON = 98
 
 # A fixed text: what varies comes as positional parameters, which no shell parses again.
-_START = """
-expand() { case $1 in "~") printf %s "$HOME";; "~/"*) printf %s "$HOME/${1#"~/"}";; *) printf %s "$1";; esac; }
-payload="$(expand "$2")/payloads/$3.pyz"
-python="$(expand "$1")"
+_START = (
+    EXPAND
+    + """
+expand "$2"; payload="$path/payloads/$3.pyz"
+expand "$1"; python=$path
 command -v "$python" >/dev/null 2>&1 || exit 98
 [ -f "$payload" ] || exit 97
 exec "$python" -I -S "$payload" "$4"
 """
+)
 
 
 class NotRunError(ProtocolError):
     """The verb certainly did nothing: it could not be run, or did not understand the request."""
+
+
+class NotAnsweredError(NotRunError):
+    """Nothing of the payload came: it may be damaged on the host (see `HostSession`)."""
+
+
+class PayloadBugError(ProtocolError):
+    """The payload broke: a bug of ours, unless it is damaged on the host."""
 
 
 _ERRORS: dict[str, type[Eagle3Error]] = {
@@ -61,6 +72,7 @@ _ERRORS: dict[str, type[Eagle3Error]] = {
     "root_not_writable": HostNotReadyError,
     "disk_full": HostNotReadyError,
     "supervisor_did_not_start": HostNotReadyError,
+    "payload_bug": PayloadBugError,
 }
 
 
@@ -110,7 +122,7 @@ def call(link: "Link", installed: Installed, verb: str, request: Request, silenc
             if frame is not None:
                 yield frame
         if not (answered and lines.exit_code == 0):
-            _explain_end(lines, installed, verb)
+            _explain_end(lines, installed, verb, answered=answered)
 
 
 def ask(link: "Link", installed: Installed, verb: str, request: Request, kind: type[F], silence_s: float) -> F:
@@ -130,16 +142,19 @@ def _frame(line: bytes, nonce: str) -> Frame | None:
     return read_frame(line[len(mark) :], where="answer of the host") if line.startswith(mark) else None
 
 
-def _explain_end(lines: "LineStream", installed: Installed, verb: str) -> None:
+def _explain_end(lines: "LineStream", installed: Installed, verb: str, *, answered: bool) -> None:
     """The stream ended without an EndFrame: say why."""
     if lines.exit_code == NO_PAYLOAD:
         raise PayloadMissingError
     if lines.exit_code == NO_PYTHON:
         raise PythonMissingError
+    if lines.exit_code == NO_HOME:
+        raise HostNotReadyError(NO_HOME_WORDS)
     if lines.exit_code is None:
         raise LinkLostError(f"the answer of `{verb}` was cut off")
     tail = lines.stderr_tail.decode(errors="replace").strip()
-    raise NotRunError(
+    kind = ProtocolError if answered else NotAnsweredError
+    raise kind(
         f"`{installed.python}` could not run the payload's `{verb}`, exit code {lines.exit_code}: "
         f"{tail or 'no message'}",
         hint="`eagle3-remote hosts check` shows the interpreters of the host; set `python` in eagle3.toml",
