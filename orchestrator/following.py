@@ -16,7 +16,7 @@ from orchestrator.errors import (
     StoreError,
 )
 from orchestrator.records import RunRecord
-from orchestrator.remote.collect import collect
+from orchestrator.remote.collect import collect, missing
 from orchestrator.remote.follow import Receiver
 from orchestrator.remote.session import HostSession
 from orchestrator.remote.verbs import new_nonce
@@ -31,6 +31,9 @@ SILENCE_S = 12.0  # six pulses: a host that is busy importing torch still answer
 ANSWER_S = 60.0
 FIRST_WAIT_S = 0.5
 LONGEST_WAIT_S = 30.0
+FIRST_INLINE_BYTES = 2**20
+INLINE_BYTES = 2**25
+FILES_ONE_BY_ONE = 8  # a command on the host for each; more come as one stream, as far as INLINE_BYTES goes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,10 +135,12 @@ def _frames(run: Going, *, launch: LaunchRequest | None, wait: bool, bring_home:
     if launch is not None and not receiver.launched:
         receiver.asked = True
         return session.frames("launch", launch, SILENCE_S if launch.follow else ANSWER_S)
-    return session.frames("follow", _request(run, wait=wait, bring_home=bring_home), SILENCE_S)
+    request = _request(run, wait=wait, inline_limit_bytes=FIRST_INLINE_BYTES if bring_home else 0)
+    return session.frames("follow", request, SILENCE_S)
 
 
-def _request(run: Going, *, wait: bool, bring_home: bool) -> FollowRequest:
+def _request(run: Going, *, wait: bool, inline_limit_bytes: int) -> FollowRequest:
+    """0 bytes inline: not even the manifest."""
     return FollowRequest(
         nonce=new_nonce(),
         root=run.session.host.root,
@@ -143,7 +148,8 @@ def _request(run: Going, *, wait: bool, bring_home: bool) -> FollowRequest:
         cursor=run.receiver.cursor(),
         pulse_s=PULSE_S,
         wait=wait,
-        collect=bring_home,
+        collect=inline_limit_bytes > 0,
+        inline_limit_bytes=inline_limit_bytes,
     )
 
 
@@ -151,6 +157,10 @@ def _collect(run: Going, patience: _Patience) -> None:
     manifest = run.receiver.manifest
     if manifest is None:
         return
+    if len(missing(manifest, run.receiver.run_dir)) > FILES_ONE_BY_ONE:
+        request = _request(run, wait=False, inline_limit_bytes=INLINE_BYTES)
+        for update in run.receiver.take(run.session.frames("follow", request, SILENCE_S)):
+            run.tell(update)
     size = collect(run.session.link(), run.session.host.root, manifest, run.receiver.run_dir, patience.restart)
     run.tell(Note(name="collected", text=f"{len(manifest.files)} files, {size} bytes, hashes agree"))
 

@@ -1,5 +1,6 @@
 """The laptop's way of a run when something is in the way: what it says, what it keeps, what it never claims."""
 
+import hashlib
 import json
 import os
 import signal
@@ -104,6 +105,29 @@ def test_a_link_cut_while_the_result_comes_home(laptop: Laptop, server: SshServe
     assert "hashes agree" in done.err
     here, there = (base / "runs" / "r" / "result" for base in (laptop.store, server.home / ".eagle3-remote"))
     assert sorted(path.name for path in here.iterdir()) == sorted(path.name for path in there.iterdir())
+
+
+def test_many_small_files_come_home_in_few_commands(laptop: Laptop, server: SshServer) -> None:
+    """More than fit with the first answer: not a command on the host for each of them."""
+    assert laptop.run(*SELFTEST, "--detach").code == 0
+    assert laptop.run("logs", "-f", "r").code == 0
+    there = server.home / ".eagle3-remote" / "runs" / "r" / "result"
+    manifest = json.loads((there / "manifest.json").read_text())
+    for number in range(60):
+        name, data = f"part/{number}.bin", os.urandom(40_000)
+        (there / name).parent.mkdir(exist_ok=True)
+        (there / name).write_bytes(data)
+        entry = {"name": name, "size_bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+        manifest["files"].append(entry)
+    (there / "manifest.json").write_text(json.dumps(manifest))
+    before = server.log.read_text().count("Starting session")
+    done = laptop.run("attach", "r")
+    assert done.code == 0, done.err
+    assert "62 files" in done.err
+    assert server.log.read_text().count("Starting session") - before <= 4  # look, payload, two follows
+    here = laptop.store / "runs" / "r" / "result"
+    for entry in manifest["files"]:
+        assert (here / entry["name"]).read_bytes() == (there / entry["name"]).read_bytes()
 
 
 def test_states_are_stored_however_the_command_ends(laptop: Laptop, server: SshServer) -> None:
