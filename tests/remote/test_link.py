@@ -79,7 +79,10 @@ def test_many_sessions_leave_nothing_behind(link: Link) -> None:
         with link.stream(["echo", "x"], silence_s=10) as lines:
             next(lines)
     assert len(list(Path("/proc/self/fd").iterdir())) <= before[0]
-    assert threading.active_count() <= before[1]
+    until_s = time.monotonic() + 5
+    while threading.active_count() > before[1]:  # a watchdog that was told to stop does so when it is scheduled
+        assert time.monotonic() < until_s, threading.enumerate()
+        time.sleep(0.01)
 
 
 def test_a_warm_command_takes_milliseconds(link: Link) -> None:
