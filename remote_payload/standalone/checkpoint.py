@@ -82,18 +82,26 @@ class _Loader:
         self._check_target_sizes()
         target_ids = self._target_ids(weights)
         self._borrow(weights, target_ids)
-        norm = self.target.find("norm.weight")
         return Checkpoint(
             config=self.config,
             target=self.target,
             slots=self.slots or 1,
             weights=weights,
             teacher_head=read_finite(self.target.require("lm_head.weight")),
-            target_norm=read_finite(norm) if norm and norm.shape == (self.config.target_hidden_size,) else None,
+            target_norm=self._target_norm(),
             target_ids=target_ids,
             facts=self._checkpoint_facts(),
             warnings=tuple(self.warnings),
         )
+
+    def _target_norm(self) -> torch.Tensor | None:
+        norm = self.target.find("norm.weight")
+        if norm is not None and norm.shape == (self.config.target_hidden_size,):
+            return read_finite(norm)
+        self.warnings.append(
+            "the target's final norm was not found or has another size; the rows' final states were taken as normed"
+        )
+        return None
 
     def _read_draft(self) -> dict[str, torch.Tensor]:
         """Read what is expected and well shaped."""

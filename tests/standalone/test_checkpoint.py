@@ -202,6 +202,15 @@ def test_quantised_norm_of_the_target_is_named(made, dtype):
     assert f"`{name}` must hold floats" in failure_of(made).message
 
 
+@pytest.mark.parametrize("norm", [None, torch.ones(8)])
+def test_a_target_without_its_final_norm_is_told(made, norm):
+    name = "model.norm.weight"
+    rewrite(made["target"], lambda tensors: tensors.pop(name) if norm is None else tensors.update({name: norm}))
+    checkpoint = load_checkpoint(made["draft"], made["target"])
+    assert checkpoint.target_norm is None
+    assert [warning.startswith("the target's final norm was not found") for warning in checkpoint.warnings] == [True]
+
+
 @pytest.mark.parametrize("eps", [float("inf"), -1.0, "small"])
 def test_eps_of_the_target(made, eps):
     reconfigure(made["target"], rms_norm_eps=eps)
