@@ -77,3 +77,17 @@ def test_every_example_runs(tmp_path: Path) -> None:
             done = laptop.run(*arguments)
             assert done.code == 0, f"$ {line}\n{done.out}{done.err}"
             assert (done.out + done.err).strip(), f"$ {line} printed nothing"
+
+
+def test_the_transcript_is_what_the_demo_prints(tmp_path: Path) -> None:
+    """Word for word; the digits may differ in the last places between processors."""
+    (transcript,) = re.findall(r"\$ eagle3-remote demo\n(.*?)```", README, flags=re.DOTALL)
+    laptop = Laptop(tmp_path)
+    done = laptop.run("demo")
+    assert done.code == 0, done.err
+    assert "[-1, 1, 3]" in transcript
+
+    def without_digits(text: str) -> str:
+        return re.sub(r"[ ]+", " ", re.sub(r"\d+", "N", text)).strip()
+
+    assert without_digits(done.out).startswith(without_digits(transcript))
