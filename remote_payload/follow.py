@@ -9,6 +9,7 @@ import select
 import time
 from pathlib import Path
 
+from remote_payload import leftovers
 from remote_payload.claim import absolute_root
 from remote_payload.frames import Send
 from remote_payload.heartbeat import beat_age_s
@@ -59,6 +60,9 @@ def _first_state(run: RunDir) -> RunState:
     until_s = time.monotonic() + CLAIM_WAIT_S
     while (state := current_state(run)) is None:
         if time.monotonic() > until_s:
+            if leftovers.supervisors(run):
+                message = f"the run's state was removed while its supervisor runs on: {run.state}"
+                raise Refusal("no_such_run", message, "`cancel` ends what still runs of it; then run again")
             message = f"this run was claimed but never started: {run.path.name}"
             raise Refusal("no_such_run", message, "launch it again with the same spec; it is safe")
         time.sleep(0.02)

@@ -1,5 +1,6 @@
 """`status`: the state of one run or of all, each after a look whether its supervisor lives."""
 
+from remote_payload import leftovers
 from remote_payload.claim import absolute_root
 from remote_payload.frames import Send
 from remote_payload.heartbeat import beat_age_s
@@ -44,6 +45,8 @@ def _look(run: RunDir) -> Row | str:
         return "claimed, without a spec yet"
     except (OSError, Refusal) as error:
         return str(error)
+    if state is None and leftovers.supervisors(run):
+        return "has no state, but its supervisor runs; if that stays so, `cancel` ends it"
     if state is None:
         return "claimed, not started yet; launch it again if nothing follows"
     return state, spec, None if state.is_terminal else beat_age_s(run.heartbeat)

@@ -33,9 +33,9 @@ def runs_json(runs: Sequence[RunSummary]) -> dict[str, Any]:
 def status_text(answer: StatusAnswer, host_name: str) -> str:
     """The states of runs as their host tells them."""
     lines = []
-    if not answer.states:
+    if not answer.states and not answer.unreadable:
         lines.append(f"no runs on {host_name}")
-    else:
+    if answer.states:
         head = ["run", "state", "started (UTC)", "ended (UTC)", "heartbeat", "note"]
         pairs = zip(answer.states, answer.heartbeat_ages_s, strict=True)
         lines += table([head, *(_state_cells(state, age) for state, age in pairs)])

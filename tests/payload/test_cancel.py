@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from remote_payload import leftovers
+from remote_payload import follow, leftovers
+from remote_payload.refusal import Refusal
 from remote_payload.rundir import RunDir
-from remote_payload.schema import CancelRequest, RunState, SelftestJob, to_json
+from remote_payload.schema import CancelRequest, FollowRequest, RunState, SelftestJob, to_json
 from tests.payload.rig import NONCE, Rig, is_alive, kill, wait_for
 
 
@@ -56,6 +57,21 @@ def test_a_live_run_is_ended_whatever_became_of_its_state(rig: Rig, damage: Call
     if rig.run("r1").path.exists():
         assert rig.state("r1").phase == answer.state.phase in ("cancelled", "succeeded")
         assert rig.cancel("r1").was_terminal
+
+
+def test_a_live_run_without_state_is_told_from_one_that_never_started(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(follow, "CLAIM_WAIT_S", 0.1)
+    rig.launch(rig.spec("r1", SelftestJob(duration_s=60)))
+    at_work(rig, "r1")
+    rig.run("r1").state.unlink()
+    assert rig.status("r1").unreadable == (
+        "r1: has no state, but its supervisor runs; if that stays so, `cancel` ends it",
+    )
+    with pytest.raises(Refusal, match="state was removed while its supervisor runs on") as refused:
+        follow.follow(FollowRequest(nonce=NONCE, root=str(rig.root), run_id="r1"), lambda frame: None)
+    assert "`cancel`" in (refused.value.hint or "")
 
 
 def test_orphans_are_ended_without_supervisor_state_and_folder(rig: Rig) -> None:

@@ -1,7 +1,7 @@
 import pytest
 
-from orchestrator.report.runs_text import cancel_text
-from remote_payload.schema import CancelAnswer, RunState
+from orchestrator.report.runs_text import cancel_text, status_text
+from remote_payload.schema import CancelAnswer, RunState, StatusAnswer
 
 
 @pytest.mark.parametrize(
@@ -32,3 +32,9 @@ def test_cancel_says_what_it_ended_and_what_is_left(
     state = RunState(run_id="r1", sequence=1, phase=phase)  # type: ignore[arg-type]
     answer = CancelAnswer(state=state, was_terminal=was_terminal, ended=ended, survivors=survivors)
     assert cancel_text(answer) == text
+
+
+def test_a_host_whose_only_runs_are_damaged_is_not_called_empty() -> None:
+    answer = StatusAnswer(states=(), specs=(), heartbeat_ages_s=(), unreadable=("r1: damaged",))
+    assert status_text(answer, "gpu1") == "unreadable: r1: damaged"
+    assert status_text(StatusAnswer(states=(), specs=(), heartbeat_ages_s=()), "gpu1") == "no runs on gpu1"
