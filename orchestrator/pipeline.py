@@ -28,6 +28,8 @@ from remote_payload.schema import (
     CancelRequest,
     Cursor,
     LaunchRequest,
+    RunSpec,
+    RunState,
     StatusAnswer,
     StatusFrame,
     StatusRequest,
@@ -114,12 +116,7 @@ def status(session: HostSession, run_id: str | None, store: Store) -> StatusAnsw
     request = StatusRequest(nonce=new_nonce(), root=session.host.root, run_id=run_id)
     answer = require_status(session.ask("status", request, StatusFrame, ANSWER_S).answer, run_id)
     for state, spec in zip(answer.states, answer.specs, strict=True):
-        if not store.run_dir(spec.run_id).path.is_dir():
-            continue
-        with contextlib.suppress(StoreError):  # a broken record here is no reason not to say what the host says
-            known = store.load(spec.run_id)
-            if known.spec == spec and known.state != state:
-                store.update(dataclasses.replace(known, state=state, state_seen_unix_s=time.time()))
+        _keep_state(state, session, store, spec)
     return answer
 
 
@@ -131,10 +128,20 @@ def cancel(session: HostSession, run_id: str, grace_s: float, store: Store) -> C
         CancelFrame,
         ANSWER_S + grace_s,
     ).answer
-    require_state(answer.state, run_id)
-    if store.run_dir(run_id).path.is_dir():
-        store.update(dataclasses.replace(store.load(run_id), state=answer.state, state_seen_unix_s=time.time()))
+    _keep_state(require_state(answer.state, run_id), session, store)
     return answer
+
+
+def _keep_state(state: RunState, session: HostSession, store: Store, spec: RunSpec | None = None) -> None:
+    """Bring what this laptop knows of a run up to date, if it is this host's run (and of this spec)."""
+    if not store.run_dir(state.run_id).path.is_dir():
+        return
+    with contextlib.suppress(StoreError):  # a broken record here is no reason not to say what the host says
+        known = store.load(state.run_id)
+        is_here = session.name == known.host.name or session.destination == known.host.destination
+        is_same = spec is None or spec == known.spec
+        if is_here and is_same and known.state != state:
+            store.update(dataclasses.replace(known, state=state, state_seen_unix_s=time.time()))
 
 
 def _launch_and_follow(
