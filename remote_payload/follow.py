@@ -151,7 +151,8 @@ class _Follower:
         try:
             found = self._run.state.stat()
         except FileNotFoundError:
-            raise Refusal("no_such_run", f"the run was removed meanwhile: {self._run.path.name}") from None
+            message = f"the run was removed meanwhile: {self._run.path.name}"
+            raise Refusal("no_such_run", message, "`cancel` ends what still runs of it") from None
         if look:
             return current_state(self._run)
         stamp = (found.st_ino, found.st_mtime_ns, found.st_size)
