@@ -7,37 +7,7 @@ each model; the rows of the DeepSeek family were seen on a running server. Versi
 
 from dataclasses import dataclass
 
-DEEPSEEK_CLASSES = frozenset(
-    {
-        "DeepseekV2ForCausalLM",
-        "DeepseekV3ForCausalLM",
-        "DeepseekV32ForCausalLM",
-        "Glm4MoeLiteForCausalLM",
-        "KimiK25ForConditionalGeneration",
-    }
-)
-PLAIN_CLASSES = frozenset(
-    {
-        "ApertusForCausalLM",
-        "BailingMoeForCausalLM",
-        "BailingMoeV2ForCausalLM",
-        "Gemma3ForCausalLM",
-        "Gemma3ForConditionalGeneration",
-        "Glm4MoeForCausalLM",
-        "Llama4ForConditionalGeneration",
-        "LlamaForCausalLM",
-        "LongcatFlashForCausalLM",
-        "MiniMaxM2ForCausalLM",
-        "Qwen2ForCausalLM",
-        "Qwen2MoeForCausalLM",
-        "Qwen2_5_VLForConditionalGeneration",
-        "Qwen3ForCausalLM",
-        "Qwen3MoeForCausalLM",
-        "Qwen3NextForCausalLM",
-        "Qwen3VLForConditionalGeneration",
-        "Qwen3VLMoeForConditionalGeneration",
-    }
-)
+from remote_payload.schema.sglang import DEEPSEEK_CLASSES, PLAIN_CLASSES
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,40 +8,9 @@ model, seen on running servers for Llama, DeepseekV3 and KimiK25. Not covered: m
 
 from dataclasses import dataclass
 
+from remote_payload.schema.sglang import DEEPSEEK_CLASSES, PLAIN_CLASSES
 from remote_payload.schema.standalone import DeclaredWiring
 from remote_payload.standalone.config import DrafterConfig
-
-DEEPSEEK_CLASSES = frozenset(
-    {
-        "DeepseekV2ForCausalLM",
-        "DeepseekV3ForCausalLM",
-        "DeepseekV32ForCausalLM",
-        "Glm4MoeLiteForCausalLM",
-        "KimiK25ForConditionalGeneration",
-    }
-)
-PLAIN_CLASSES = frozenset(
-    {
-        "ApertusForCausalLM",
-        "BailingMoeForCausalLM",
-        "BailingMoeV2ForCausalLM",
-        "Gemma3ForCausalLM",
-        "Gemma3ForConditionalGeneration",
-        "Glm4MoeForCausalLM",
-        "Llama4ForConditionalGeneration",
-        "LlamaForCausalLM",
-        "LongcatFlashForCausalLM",
-        "MiniMaxM2ForCausalLM",
-        "Qwen2ForCausalLM",
-        "Qwen2MoeForCausalLM",
-        "Qwen2_5_VLForConditionalGeneration",
-        "Qwen3ForCausalLM",
-        "Qwen3MoeForCausalLM",
-        "Qwen3NextForCausalLM",
-        "Qwen3VLForConditionalGeneration",
-        "Qwen3VLMoeForConditionalGeneration",
-    }
-)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,7 +2,6 @@ import itertools
 
 import pytest
 
-from orchestrator.diagnosis import sglang_ids
 from orchestrator.diagnosis.sglang_ids import spell
 
 declared = pytest.importorskip("remote_payload.standalone.declared")
@@ -66,8 +65,3 @@ def test_what_cannot_be_spelled_says_why() -> None:
     assert "unnamed" in (spell((0, 2, 4), None, None).problem or "")
     assert spell((1,), "DeepseekV3ForCausalLM", 8).problem is not None
     assert "does not exist" in (spell((0, 2, 9), "GptOssForCausalLM", 8).problem or "")
-
-
-def test_the_laptop_and_the_payload_know_the_same_classes() -> None:
-    assert declared.DEEPSEEK_CLASSES == sglang_ids.DEEPSEEK_CLASSES
-    assert declared.PLAIN_CLASSES == sglang_ids.PLAIN_CLASSES
