@@ -1,5 +1,6 @@
 """One host during one command: a link that is replaced when it breaks, and the payload that answers on it."""
 
+import shutil
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
@@ -52,11 +53,8 @@ class HostSession:
         """
         self.name = name
         self.host = host
-        with ThreadPoolExecutor(1) as pool:  # `ssh -G` answers meanwhile; importing SSH takes a tenth of a second
-            resolving = pool.submit(resolve, host.ssh)
-            self._link_class = _import_link()
-            self._payload = build_payload()
-            self.target: SshTarget = resolving.result()
+        self.target, self._link_class = _resolve_and_import(host.ssh)
+        self._payload = build_payload()
         self._tell = tell
         self._accept_new = accept_new
         self._unknown_hint = unknown_hint
@@ -193,6 +191,20 @@ class HostSession:
             return ask(self.link(), self.installed(), verb, request, kind, silence_s)
         except (PayloadMissingError, PythonMissingError):
             raise self._vanishing() from None
+
+
+def _resolve_and_import(destination: str) -> tuple[SshTarget, type["Link"]]:
+    """Where to dial, and what dials: `ssh -G` answers while SSH is imported, which takes a tenth of a second.
+
+    Without OpenSSH the config's reader imports paramiko itself, and two threads must not import it at once.
+    """
+    if shutil.which("ssh") is None:
+        link_class = _import_link()
+        return resolve(destination), link_class
+    with ThreadPoolExecutor(1) as pool:
+        resolving = pool.submit(resolve, destination)
+        link_class = _import_link()
+        return resolving.result(), link_class
 
 
 def _import_link() -> "type[Link]":
