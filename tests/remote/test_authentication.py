@@ -23,11 +23,17 @@ def agent(tmp_path: Path) -> Iterator[str]:
     """The socket of a real ssh-agent that holds nothing yet."""
     sock = str(tmp_path / "agent.sock")
     process = subprocess.Popen(["ssh-agent", "-D", "-a", sock], stdout=subprocess.DEVNULL)
-    while not Path(sock).exists():
+    while not answers(sock):  # the socket's file is there a moment before anybody listens on it
         assert process.poll() is None
+        time.sleep(0.005)
     yield sock
     process.send_signal(signal.SIGTERM)
     process.wait(5)
+
+
+def answers(sock: str) -> bool:
+    with socket.socket(socket.AF_UNIX) as probe:
+        return probe.connect_ex(sock) == 0
 
 
 def add_to_agent(agent: str, *keys: Path) -> None:
