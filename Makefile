@@ -10,10 +10,10 @@ demo: $(READY)
 	$(BIN)/eagle3-remote demo
 
 test: $(READY)
-	$(BIN)/python -m pytest -m "not slow and not sglang" tests
+	$(BIN)/python -m pytest -m "not slow" tests
 
 test-all: $(READY)
-	$(BIN)/python -m pytest -m "not sglang" tests
+	$(BIN)/python -m pytest tests
 
 lint: $(READY)
 	$(BIN)/ruff format --check .

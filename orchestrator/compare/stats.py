@@ -28,11 +28,6 @@ class Estimate:
     rows: int
     """Clusters behind the figure."""
 
-    @property
-    def excludes_zero(self) -> bool:
-        """Whether the interval lies on one side of zero; False where there is none."""
-        return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
-
 
 @dataclass(frozen=True, kw_only=True)
 class Proportion:

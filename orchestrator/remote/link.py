@@ -8,7 +8,7 @@ and a dead one look the same, and raises LinkLostError: open another. Closing a 
 Never a pty, never an environment, never a shell text built from values (see `command_line`).
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -97,10 +97,6 @@ class Link:
         """Write a file, whole or not at all; see `file_transfer.put`."""
         file_transfer.put(self._session, self._connection, _chunks(data), len(data), remote)
 
-    def put_file(self, local: Path, remote: str) -> None:
-        """Send a file of this laptop, whole or not at all; see `file_transfer.put`."""
-        file_transfer.put(self._session, self._connection, _read_chunks(local), local.stat().st_size, remote)
-
     def get_file(self, remote: str, local: Path, *, size: int) -> None:
         """Fetch a file of exactly `size` bytes, whole or not at all; see `file_transfer.get`."""
         file_transfer.get(self._session, self._connection, remote, local, size)
@@ -125,9 +121,3 @@ class Link:
 def _chunks(data: bytes) -> tuple[bytes, ...]:
     """Pieces that paramiko, which copies what is left after every packet, does not choke on."""
     return tuple(data[start : start + _CHUNK_BYTES] for start in range(0, len(data), _CHUNK_BYTES))
-
-
-def _read_chunks(local: Path) -> Iterator[bytes]:
-    with local.open("rb") as file:
-        while chunk := file.read(_CHUNK_BYTES):
-            yield chunk

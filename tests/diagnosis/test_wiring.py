@@ -94,7 +94,7 @@ def test_a_certain_difference_of_next_to_nothing_is_no_wiring_fault() -> None:
     facts = made_readings({(EMBED, 1): 0.5, (LATER, 1): 0.5})[2]
     verdict = judge_wiring(made_result(facts, made_declared((2, 4, 5), LATER)), rows, hits)
     assert verdict.difference is not None
-    assert verdict.difference.excludes_zero  # one position in 200, in every row alike
+    assert (verdict.difference.low or 0.0) > 0  # one position in 200, in every row alike
     assert verdict.verdict == "cannot_separate"
 
 

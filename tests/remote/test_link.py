@@ -203,9 +203,8 @@ class TestFiles:
         assert (tmp_path / "got").read_bytes() == data
         assert [file.name for file in tmp_path.iterdir() if "part" in file.name] == []
 
-    def test_a_local_file_is_sent(self, link: Link, server: SshServer, tmp_path: Path) -> None:
-        (tmp_path / "local").write_bytes(bytes(700_000))
-        link.put_file(tmp_path / "local", "~/sent")
+    def test_a_path_in_the_hosts_home(self, link: Link, server: SshServer) -> None:
+        link.put_bytes(bytes(700_000), "~/sent")
         assert (server.home / "sent").read_bytes() == bytes(700_000)
 
     def test_a_file_is_replaced_whole(self, link: Link, server: SshServer) -> None:
