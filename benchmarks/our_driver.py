@@ -16,12 +16,12 @@ import torch
 from benchmarks.example_data import STEPS, WIRING
 from remote_payload.schema import StandaloneJob, StandaloneResult, from_json
 from remote_payload.standalone import job as standalone
-from remote_payload.standalone.acceptance import Teacher, judge_row
-from remote_payload.standalone.checkpoint import load_checkpoint
-from remote_payload.standalone.model import Drafter, Reading
-from remote_payload.standalone.row_files import find_rows
-from remote_payload.standalone.rows import Row, RowReader
-from remote_payload.standalone.wiring import Measurer, Tally
+from remote_payload.standalone.checkpoint.load import load_checkpoint
+from remote_payload.standalone.measure.acceptance import Teacher, judge_row
+from remote_payload.standalone.measure.wiring import Measurer, Tally
+from remote_payload.standalone.model.drafter import Drafter, Reading
+from remote_payload.standalone.rows.files import find_rows
+from remote_payload.standalone.rows.row import Row, RowReader
 
 
 def main() -> None:

@@ -13,18 +13,18 @@ from remote_payload.schema.job import StandaloneJob
 from remote_payload.schema.record import to_json
 from remote_payload.schema.standalone import DeclaredWiring, RowsFacts, StandaloneResult
 from remote_payload.standalone import machine
-from remote_payload.standalone.acceptance import Teacher, reading_hits, row_facts
-from remote_payload.standalone.checkpoint import Checkpoint, load_checkpoint
-from remote_payload.standalone.declared import declare
-from remote_payload.standalone.embedding_slots import check_labels
-from remote_payload.standalone.fit import check_fit
-from remote_payload.standalone.hits_file import HitsFile
+from remote_payload.standalone.checkpoint.declared import declare
+from remote_payload.standalone.checkpoint.load import Checkpoint, load_checkpoint
 from remote_payload.standalone.journal import Journal, Report
-from remote_payload.standalone.model import Drafter, Reading
-from remote_payload.standalone.row_files import find_rows
-from remote_payload.standalone.row_source import RowKind, RowSource
-from remote_payload.standalone.rows import RowReader
-from remote_payload.standalone.wiring import Found, Measurer, Tally, screen, search, wirings
+from remote_payload.standalone.measure.acceptance import Teacher, reading_hits, row_facts
+from remote_payload.standalone.measure.hits_file import HitsFile
+from remote_payload.standalone.measure.wiring import Found, Measurer, Tally, screen, search, wirings
+from remote_payload.standalone.model.drafter import Drafter, Reading
+from remote_payload.standalone.rows.embedding_slots import check_labels
+from remote_payload.standalone.rows.files import find_rows
+from remote_payload.standalone.rows.fit import check_fit
+from remote_payload.standalone.rows.row import RowReader
+from remote_payload.standalone.rows.source import RowKind, RowSource
 
 RESULT_NAME = "standalone.json"
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}

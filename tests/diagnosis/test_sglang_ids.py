@@ -4,7 +4,7 @@ import pytest
 
 from orchestrator.diagnosis.sglang_ids import spell
 
-declared = pytest.importorskip("remote_payload.standalone.declared")
+declared = pytest.importorskip("remote_payload.standalone.checkpoint.declared")
 
 TABLE = [
     # states (fc order), class, layers -> ids

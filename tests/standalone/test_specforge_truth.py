@@ -4,11 +4,11 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from remote_payload.standalone.acceptance import Teacher
-from remote_payload.standalone.checkpoint import load_checkpoint
-from remote_payload.standalone.model import Drafter, Reading
-from remote_payload.standalone.row_files import find_rows
-from remote_payload.standalone.rows import RowReader
+from remote_payload.standalone.checkpoint.load import load_checkpoint
+from remote_payload.standalone.measure.acceptance import Teacher
+from remote_payload.standalone.model.drafter import Drafter, Reading
+from remote_payload.standalone.rows.files import find_rows
+from remote_payload.standalone.rows.row import RowReader
 from tests.standalone.running import DATA, GOLDEN
 
 TRUTH = load_file(GOLDEN / "specforge.safetensors")

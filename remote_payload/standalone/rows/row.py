@@ -13,9 +13,9 @@ from typing import Any
 import torch
 
 from remote_payload.schema.standalone import SkippedRow
-from remote_payload.standalone.row_files import RowFile, RowFolder
-from remote_payload.standalone.row_load import UNREADABLE, load_dict
-from remote_payload.standalone.row_values import RowError, first_line, first_of, integers, matrix
+from remote_payload.standalone.rows.files import RowFile, RowFolder
+from remote_payload.standalone.rows.load import UNREADABLE, load_dict
+from remote_payload.standalone.rows.values import RowError, first_line, first_of, integers, matrix
 
 AUX_NAMES = ("aux_hidden_state", "aux_hidden_states")
 FINAL_NAMES = ("hidden_state", "hidden_states")

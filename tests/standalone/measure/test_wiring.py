@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import torch
 
-from remote_payload.standalone.acceptance import Teacher, judge_row
-from remote_payload.standalone.checkpoint import load_checkpoint
-from remote_payload.standalone.model import Drafter
-from remote_payload.standalone.row_files import find_rows
-from remote_payload.standalone.rows import RowReader
-from remote_payload.standalone.wiring import Measurer, Tally, wirings
+from remote_payload.standalone.checkpoint.load import load_checkpoint
+from remote_payload.standalone.measure.acceptance import Teacher, judge_row
+from remote_payload.standalone.measure.wiring import Measurer, Tally, wirings
+from remote_payload.standalone.model.drafter import Drafter
+from remote_payload.standalone.rows.files import find_rows
+from remote_payload.standalone.rows.row import RowReader
 from tests.standalone.running import DATA, run_job
 from tests.standalone.test_job import BUNDLE, RIGHT
 from tests.standalone.test_served_truth import miswired

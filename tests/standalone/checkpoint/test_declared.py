@@ -2,8 +2,8 @@
 
 import pytest
 
-from remote_payload.standalone.config import read_drafter_config
-from remote_payload.standalone.declared import declare
+from remote_payload.standalone.checkpoint.config import read_drafter_config
+from remote_payload.standalone.checkpoint.declared import declare
 from tests.support.tiny import Tiny, drafter_config, write_model
 
 

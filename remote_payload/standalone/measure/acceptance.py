@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import torch
 
 from remote_payload.schema.standalone import ReadingHits, RowFacts
-from remote_payload.standalone.model import Drafter, Reading, RowInputs, argmax_in_pieces, rms_norm
-from remote_payload.standalone.rows import Row
+from remote_payload.standalone.model.drafter import Drafter, Reading, RowInputs, argmax_in_pieces, rms_norm
+from remote_payload.standalone.rows.row import Row
 
 READING_BYTES = 256 << 20
 """Readings are computed together in batches whose largest activations stay about this small."""

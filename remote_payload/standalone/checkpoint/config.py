@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from remote_payload.failure import checkpoint_failure
-from remote_payload.standalone.config_values import flag, layer_ids, number, positive, told
-from remote_payload.standalone.rope_config import Rope, read_rope
+from remote_payload.standalone.checkpoint.config_values import flag, layer_ids, number, positive, told
+from remote_payload.standalone.checkpoint.rope_config import Rope, read_rope
 
 GRAPH_CHANGERS = ("fc_norm", "use_aux_norm", "norm_before_fc", "norm_before_residual")
 """Flags that change the drafter's computation in ways this test does not follow yet."""

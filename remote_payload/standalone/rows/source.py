@@ -7,14 +7,14 @@ from itertools import islice
 from typing import Literal
 
 from remote_payload.schema.standalone import SkippedRow
-from remote_payload.standalone.acceptance import JudgedRow, judge_row
-from remote_payload.standalone.checkpoint import Checkpoint
-from remote_payload.standalone.embedding_slots import embedding_slots
-from remote_payload.standalone.final_state import final_state_kind
-from remote_payload.standalone.fit import no_usable_row
+from remote_payload.standalone.checkpoint.load import Checkpoint
 from remote_payload.standalone.journal import Journal
-from remote_payload.standalone.rows import Row, RowReader, beginning
-from remote_payload.standalone.wiring import Measurer
+from remote_payload.standalone.measure.acceptance import JudgedRow, judge_row
+from remote_payload.standalone.measure.wiring import Measurer
+from remote_payload.standalone.rows.embedding_slots import embedding_slots
+from remote_payload.standalone.rows.final_state import final_state_kind
+from remote_payload.standalone.rows.fit import no_usable_row
+from remote_payload.standalone.rows.row import Row, RowReader, beginning
 
 SEARCH_RESPONSES = 256
 """Response tokens of a row that the search looks at: long rows would cost much and tell little more."""

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from remote_payload.failure import JobFailure
-from remote_payload.standalone.embedding_slots import embedding_slots
+from remote_payload.standalone.rows.embedding_slots import embedding_slots
 from tests.standalone.running import DATA, run_job
 from tests.standalone.test_job import BUNDLE
 from tests.support.tiny import Tiny, row_tensors, target_tensors, write_row, write_rows

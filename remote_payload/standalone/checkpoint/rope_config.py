@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from remote_payload.failure import checkpoint_failure
-from remote_payload.standalone.config_values import is_one, number, told
+from remote_payload.standalone.checkpoint.config_values import is_one, number, told
 
 RopeKind = Literal["default", "linear", "llama3", "yarn"]
 ROPE_KINDS: dict[str, RopeKind] = {"default": "default", "linear": "linear", "llama3": "llama3", "yarn": "yarn"}

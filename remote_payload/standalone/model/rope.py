@@ -7,7 +7,7 @@ import math
 
 import torch
 
-from remote_payload.standalone.rope_config import Rope
+from remote_payload.standalone.checkpoint.rope_config import Rope
 
 
 def rope_tables(rope: Rope, head_dim: int, positions: int, max_positions: int) -> tuple[torch.Tensor, torch.Tensor]:

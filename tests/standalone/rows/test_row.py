@@ -10,10 +10,11 @@ import pytest
 import torch
 
 from remote_payload.failure import JobFailure
-from remote_payload.standalone import row_load, rows
-from remote_payload.standalone.final_state import final_state_kind
-from remote_payload.standalone.row_files import find_rows
-from remote_payload.standalone.rows import Row, RowReader, beginning
+from remote_payload.standalone.rows import load as row_load
+from remote_payload.standalone.rows import row as rows
+from remote_payload.standalone.rows.files import find_rows
+from remote_payload.standalone.rows.final_state import final_state_kind
+from remote_payload.standalone.rows.row import Row, RowReader, beginning
 from tests.standalone.running import run_job
 from tests.support.tiny import Tiny, row_tensors, target_tensors, write_row, write_rows
 

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 import torch
 
-from remote_payload.standalone.row_values import RowError, first_line
+from remote_payload.standalone.rows.values import RowError, first_line
 
 UNPACKED_TIMES = 16
 """A compressed row may unpack to so many times its size; real states hardly shrink at all."""

@@ -19,9 +19,9 @@ import torch
 from torch.nn.functional import linear, silu
 
 from remote_payload.failure import checkpoint_failure
-from remote_payload.standalone.attention import ChainCache, attend
-from remote_payload.standalone.checkpoint import Checkpoint
-from remote_payload.standalone.rope import rope_tables, rotate
+from remote_payload.standalone.checkpoint.load import Checkpoint
+from remote_payload.standalone.model.attention import ChainCache, attend
+from remote_payload.standalone.model.rope import rope_tables, rotate
 
 LOGIT_BYTES = 64 << 20
 """Logits are made in pieces of at most this size, never (T, V) whole."""

@@ -7,9 +7,9 @@ from typing import Any
 import torch
 
 from remote_payload.failure import checkpoint_failure
-from remote_payload.standalone.config import LARGEST_EPS, DrafterConfig, architecture_of, read_json
-from remote_payload.standalone.config_values import told
-from remote_payload.standalone.weight_files import FLOATS, StoredTensor, list_tensors
+from remote_payload.standalone.checkpoint.config import LARGEST_EPS, DrafterConfig, architecture_of, read_json
+from remote_payload.standalone.checkpoint.config_values import told
+from remote_payload.standalone.checkpoint.weight_files import FLOATS, StoredTensor, list_tensors
 
 READ = ("embed_tokens.weight", "lm_head.weight", "norm.weight")
 OTHER_PARTS = ("layers", "visual", "vision", "audio", "mtp", "mm_projector", "multi_modal")

@@ -8,12 +8,18 @@ import torch
 
 from remote_payload.failure import checkpoint_failure
 from remote_payload.schema.standalone import CheckpointFacts, TensorFact, TensorProblem
-from remote_payload.standalone.config import DrafterConfig, read_drafter_config
-from remote_payload.standalone.draft_vocabulary import agrees, target_ids
-from remote_payload.standalone.target_files import TargetFiles, read_finite, read_target
-from remote_payload.standalone.tensor_check import kind_problem, name_problems, raise_on, stored_slots, value_problem
-from remote_payload.standalone.tensor_names import canonical_name
-from remote_payload.standalone.weight_files import StoredTensor, files_sha256, list_tensors, weight_paths
+from remote_payload.standalone.checkpoint.config import DrafterConfig, read_drafter_config
+from remote_payload.standalone.checkpoint.draft_vocabulary import agrees, target_ids
+from remote_payload.standalone.checkpoint.target_files import TargetFiles, read_finite, read_target
+from remote_payload.standalone.checkpoint.tensor_check import (
+    kind_problem,
+    name_problems,
+    raise_on,
+    stored_slots,
+    value_problem,
+)
+from remote_payload.standalone.checkpoint.tensor_names import canonical_name
+from remote_payload.standalone.checkpoint.weight_files import StoredTensor, files_sha256, list_tensors, weight_paths
 
 
 @dataclass(frozen=True, kw_only=True)

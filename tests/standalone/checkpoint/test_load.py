@@ -7,7 +7,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from remote_payload.failure import JobFailure
-from remote_payload.standalone.checkpoint import load_checkpoint
+from remote_payload.standalone.checkpoint.load import load_checkpoint
 from tests.standalone.running import run_job
 from tests.support.tiny import Tiny, drafter_config, drafter_tensors, target_tensors, write_drafter, write_model
 

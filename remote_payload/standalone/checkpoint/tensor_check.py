@@ -7,9 +7,9 @@ import torch
 
 from remote_payload.failure import checkpoint_failure
 from remote_payload.schema.standalone import TensorProblem
-from remote_payload.standalone.config import DrafterConfig
-from remote_payload.standalone.tensor_names import BORROWED, GRAPH_CHANGING, expected_shapes, optional_shapes
-from remote_payload.standalone.weight_files import FLOATS, StoredTensor
+from remote_payload.standalone.checkpoint.config import DrafterConfig
+from remote_payload.standalone.checkpoint.tensor_names import BORROWED, GRAPH_CHANGING, expected_shapes, optional_shapes
+from remote_payload.standalone.checkpoint.weight_files import FLOATS, StoredTensor
 
 KINDS: tuple[Literal["missing", "misshapen", "not_finite", "unexpected"], ...] = (
     "missing",

@@ -14,8 +14,8 @@ from typing import Literal
 import torch
 
 from remote_payload.schema.standalone import ReadingFacts
-from remote_payload.standalone.acceptance import JudgedRow, Teacher, measure
-from remote_payload.standalone.model import Drafter, Reading
+from remote_payload.standalone.measure.acceptance import JudgedRow, Teacher, measure
+from remote_payload.standalone.model.drafter import Drafter, Reading
 
 ENOUGH_POSITIONS = 48
 """Judged positions before the worse half is dropped: fewer say too little (standard error 7 %)."""

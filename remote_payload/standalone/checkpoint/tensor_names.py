@@ -6,7 +6,7 @@ Canonical names are short (`fc.weight`, `layer.self_attn.q_proj.weight`, ...). S
 
 import re
 
-from remote_payload.standalone.config import DrafterConfig
+from remote_payload.standalone.checkpoint.config import DrafterConfig
 
 Shape = tuple[int, ...]
 

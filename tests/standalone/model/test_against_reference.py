@@ -5,9 +5,11 @@ import itertools
 import pytest
 import torch
 
-from remote_payload.standalone import acceptance, attention, model
-from remote_payload.standalone.checkpoint import load_checkpoint
-from tests.standalone import reference
+from remote_payload.standalone.checkpoint.load import load_checkpoint
+from remote_payload.standalone.measure import acceptance
+from remote_payload.standalone.model import attention
+from remote_payload.standalone.model import drafter as model
+from tests.standalone.model import reference
 from tests.standalone.running import run_job
 from tests.support.tiny import (
     Tiny,

@@ -3,8 +3,8 @@
 import torch
 
 from remote_payload.failure import checkpoint_failure
-from remote_payload.standalone.config import DrafterConfig
-from remote_payload.standalone.weight_files import StoredTensor
+from remote_payload.standalone.checkpoint.config import DrafterConfig
+from remote_payload.standalone.checkpoint.weight_files import StoredTensor
 
 MASKS = ("BOOL", "U8", "I8", "I16", "I32", "I64")
 

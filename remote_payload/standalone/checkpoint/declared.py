@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from remote_payload.schema.sglang import DEEPSEEK_CLASSES, PLAIN_CLASSES
 from remote_payload.schema.standalone import DeclaredWiring
-from remote_payload.standalone.config import DrafterConfig
+from remote_payload.standalone.checkpoint.config import DrafterConfig
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from remote_payload.standalone.rope import rope_tables
-from remote_payload.standalone.rope_config import Rope
+from remote_payload.standalone.checkpoint.rope_config import Rope
+from remote_payload.standalone.model.rope import rope_tables
 
 DIM, POSITIONS = 16, 50
 

@@ -1,0 +1,1 @@
+"""The drafter's computation, many readings of it at once."""

@@ -1,0 +1,1 @@
+"""Captured rows: every data dialect to one `Row`, and what the rows say about themselves."""
