@@ -17,9 +17,10 @@ from benchmarks.example_data import STEPS, WIRING
 from remote_payload.schema import StandaloneJob, StandaloneResult, from_json
 from remote_payload.standalone import job as standalone
 from remote_payload.standalone.checkpoint.load import load_checkpoint
+from remote_payload.standalone.graph import Reading
 from remote_payload.standalone.measure.acceptance import Teacher, judge_row
 from remote_payload.standalone.measure.wiring import Measurer, Tally
-from remote_payload.standalone.model.drafter import Drafter, Reading
+from remote_payload.standalone.model.drafter import Drafter
 from remote_payload.standalone.rows.files import find_rows
 from remote_payload.standalone.rows.row import Row, RowReader
 

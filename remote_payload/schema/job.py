@@ -2,6 +2,7 @@
 
 from typing import Literal
 
+from remote_payload import rundir
 from remote_payload.schema.record import Record, SchemaError, from_value, parse_json, require, require_finite
 
 MAX_STEPS = 16
@@ -34,8 +35,20 @@ class StandaloneJob(Record):
     """Rows of the first, pruned search over all wirings."""
     keep_readings: int = 8
     """How many readings survive the first screen."""
-    token_offsets: tuple[int, ...] = (1, 0, 2)
+    token_offsets: tuple[int, ...] = (1, 0, 2, -1)
     """Token offsets tried: the state of token t goes with the embedding of token t+offset. 1 is every trainer's."""
+    heldout: str | None = None
+    """Folder of captured rows the drafter was not trained on; the finalists are measured on them as well."""
+    heldout_merged: str | None = None
+    """Merged JSONL of the held-out rows."""
+    sweep: Literal["full", "wiring"] = "full"
+    """`full`: also residual source, norms, feedback, embedding, vocabulary map, rope; `wiring`: slots and offsets."""
+    capture_rows: int = 2
+    """Rows compared with a fresh forward of the target, where this host can run it (transformers); 0 = none."""
+    max_memory_bytes: int | None = None
+    """Peak memory to stay below (the GPU's, where one is used); None = no limit."""
+    resume: str | None = None
+    """Id of an earlier, unfinished run of the same job on this host, whose finished rows are taken over."""
 
     def __post_init__(self) -> None:
         require(bool(self.draft.strip()), "`draft` must name the drafter's folder")
@@ -47,6 +60,13 @@ class StandaloneJob(Record):
         require(self.keep_readings >= 2, "`keep_readings` must be at least 2")
         require(1 in self.token_offsets, "`token_offsets` must contain 1, the pairing every trainer uses")
         require(all(-1 <= offset <= 2 for offset in self.token_offsets), "`token_offsets` must lie in -1..2")
+        require(self.capture_rows >= 0, "`capture_rows` must not be negative")
+        require(self.max_memory_bytes is None or self.max_memory_bytes >= 1, "`max_memory_bytes` must be at least 1")
+        require(self.heldout is None or bool(self.heldout.strip()), "`heldout` must name a folder of captured rows")
+        require(self.heldout_merged is None or self.heldout is not None, "`heldout_merged` belongs to `heldout`")
+        if self.resume is not None:
+            named = rundir.RUN_ID_PATTERN.fullmatch(self.resume) is not None
+            require(named, f"`resume` must be the id of a run, found: {self.resume!r}")
         if self.states is not None:
             require(len(set(self.states)) == len(self.states), "`states` must not repeat an index")
             require(all(index >= 0 for index in self.states), "`states` are HF hidden_states indices, 0 or more")

@@ -15,11 +15,12 @@ from remote_payload.schema.standalone import DeclaredWiring, RowsFacts, Standalo
 from remote_payload.standalone import machine
 from remote_payload.standalone.checkpoint.declared import declare
 from remote_payload.standalone.checkpoint.load import Checkpoint, load_checkpoint
+from remote_payload.standalone.graph import Reading
 from remote_payload.standalone.journal import Journal, Report
 from remote_payload.standalone.measure.acceptance import Teacher, reading_hits, row_facts
 from remote_payload.standalone.measure.hits_file import HitsFile
 from remote_payload.standalone.measure.wiring import Found, Measurer, Tally, screen, search, wirings
-from remote_payload.standalone.model.drafter import Drafter, Reading
+from remote_payload.standalone.model.drafter import Drafter
 from remote_payload.standalone.rows.embedding_slots import check_labels
 from remote_payload.standalone.rows.files import find_rows
 from remote_payload.standalone.rows.fit import check_fit

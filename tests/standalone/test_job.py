@@ -50,7 +50,7 @@ def test_the_trained_wiring_is_found_and_the_declared_one_measured(tmp_path, dra
 def test_every_wiring_is_told_with_its_stage(tmp_path):
     out = run_job(tmp_path / "out", **BUNDLE, draft=DATA / "drafter_embed", states=(0, 2, 4, 5))
     readings = {reading.name: reading for reading in out.result.readings}
-    assert len(readings) == len(out.result.readings) == 24 + 2
+    assert len(readings) == len(out.result.readings) == 24 + 3
     plain = {reading.slots for reading in readings.values() if reading.token_offset == 1}
     assert plain == set(itertools.permutations(range(4), 3))
     assert {reading.slots for reading in readings.values() if reading.token_offset != 1} == {(0, 1, 2)}

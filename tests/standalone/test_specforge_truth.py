@@ -5,8 +5,9 @@ import torch
 from safetensors.torch import load_file
 
 from remote_payload.standalone.checkpoint.load import load_checkpoint
+from remote_payload.standalone.graph import Reading
 from remote_payload.standalone.measure.acceptance import Teacher
-from remote_payload.standalone.model.drafter import Drafter, Reading
+from remote_payload.standalone.model.drafter import Drafter
 from remote_payload.standalone.rows.files import find_rows
 from remote_payload.standalone.rows.row import RowReader
 from tests.standalone.running import DATA, GOLDEN

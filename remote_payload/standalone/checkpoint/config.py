@@ -9,6 +9,7 @@ from typing import Any
 from remote_payload.failure import checkpoint_failure
 from remote_payload.standalone.checkpoint.config_values import flag, layer_ids, number, positive, told
 from remote_payload.standalone.checkpoint.rope_config import Rope, read_rope
+from remote_payload.standalone.graph import GroupedAttention, LatentAttention
 
 GRAPH_CHANGERS = ("fc_norm", "use_aux_norm", "norm_before_fc", "norm_before_residual")
 """Flags that change the drafter's computation in ways this test does not follow yet."""
@@ -26,15 +27,13 @@ class DrafterConfig:
     hidden_size: int
     target_hidden_size: int
     intermediate_size: int
-    heads: int
-    kv_heads: int
-    head_dim: int
+    attention: GroupedAttention | LatentAttention
+    layers: int = 1
     vocab_size: int
     draft_vocab_size: int
     rms_norm_eps: float
     max_positions: int
     rope: Rope
-    attention_bias: bool
     fc_bias: bool
     tie_word_embeddings: bool
     config_ids: tuple[int, ...] | None
@@ -100,15 +99,14 @@ def read_drafter_config(folder: Path) -> DrafterConfig:
         hidden_size=hidden,
         target_hidden_size=positive(value, "target_hidden_size", hidden),
         intermediate_size=positive(value, "intermediate_size"),
-        heads=heads,
-        kv_heads=kv_heads,
-        head_dim=head_dim,
+        attention=GroupedAttention(
+            heads=heads, kv_heads=kv_heads, head_dim=head_dim, bias=flag(value, "attention_bias")
+        ),
         vocab_size=vocab,
         draft_vocab_size=positive(value, "draft_vocab_size", vocab),
         rms_norm_eps=number(value, "rms_norm_eps", 1e-6, LARGEST_EPS),
         max_positions=positive(value, "max_position_embeddings", 2048),
         rope=read_rope(value),
-        attention_bias=flag(value, "attention_bias"),
         fc_bias=flag(value, "bias"),
         tie_word_embeddings=flag(value, "tie_word_embeddings"),
         config_ids=layer_ids(nested.get("eagle_aux_hidden_state_layer_ids")),

@@ -20,6 +20,7 @@ from remote_payload.standalone.checkpoint.tensor_check import (
 )
 from remote_payload.standalone.checkpoint.tensor_names import canonical_name
 from remote_payload.standalone.checkpoint.weight_files import StoredTensor, files_sha256, list_tensors, weight_paths
+from remote_payload.standalone.graph import Graph
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,16 +31,28 @@ class Checkpoint:
     target: TargetFiles
     slots: int
     """How many captured states fc joins."""
+    graph: Graph
+    """The computation that config.json and tensors mean by the dialect's own rules."""
+    served: Graph
+    """What SGLang computes from the same files."""
     weights: dict[str, torch.Tensor]
-    """Canonical name -> tensor in its stored dtype, on the CPU."""
+    """Canonical name -> tensor in its stored dtype, on the CPU; without embed_tokens, d2t and t2d."""
+    embeddings: dict[str, torch.Tensor]
+    """`target`, `draft`: embed_tokens (V, H) by whose it is, where there is one of the drafter's hidden size."""
+    vocabularies: dict[str, torch.Tensor]
+    """`offset`, `absolute`, `identity`: target token of each draft token (D,) int64, -1 where it leads nowhere. The one
+    of `graph` is always there; others where d2t can be read so and means something else."""
     teacher_head: torch.Tensor
     """The target's lm_head, (V, Ht)."""
     target_norm: torch.Tensor | None
     """The target's final norm, (Ht,); None where it was not found."""
-    target_ids: torch.Tensor
-    """Target token of each draft token, (D,) int64."""
     facts: CheckpointFacts
     warnings: tuple[str, ...]
+
+    @property
+    def target_ids(self) -> torch.Tensor:
+        """Target token of each draft token, (D,) int64, by the checkpoint's own reading of d2t."""
+        return self.vocabularies[self.graph.vocabulary]
 
 
 def load_checkpoint(draft: Path, target: Path | None) -> Checkpoint:
@@ -88,14 +101,20 @@ class _Loader:
         self._check_target_sizes()
         target_ids = self._target_ids(weights)
         self._borrow(weights, target_ids)
+        noted = self.facts.get("embed_tokens.weight")
+        own: Literal["draft", "target"] = noted.source if noted else "draft"
+        graph = Graph(rope=self.config.rope, embedding=own)
         return Checkpoint(
+            graph=graph,
+            served=graph,
+            embeddings={own: weights.pop("embed_tokens.weight")},
+            vocabularies={"offset": target_ids},
             config=self.config,
             target=self.target,
             slots=self.slots or 1,
             weights=weights,
             teacher_head=read_finite(self.target.require("lm_head.weight")),
             target_norm=self._target_norm(),
-            target_ids=target_ids,
             facts=self._checkpoint_facts(),
             warnings=tuple(self.warnings),
         )

@@ -1,6 +1,6 @@
 """The rotary embedding that a drafter's config.json asks for, refused by name where this test computes another."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from remote_payload.failure import checkpoint_failure
@@ -28,7 +28,13 @@ class Rope:
 
     kind: RopeKind
     theta: float
-    scaling: dict[str, float]
+    scaling: dict[str, float] = field(default_factory=dict, hash=False)
+    interleaved: bool = False
+    """Pairs are neighbours (2i, 2i+1), as in DeepSeek's MLA, instead of halves (i, i + d/2)."""
+    rotary_dim: int | None = None
+    """How many leading numbers of a head are turned (`partial_rotary_factor`); None = all."""
+    label: str = field(default="declared", compare=False)
+    """What readings call it."""
 
 
 def read_rope(value: dict[str, Any]) -> Rope:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import torch
 
 from remote_payload.schema.standalone import ReadingHits, RowFacts
-from remote_payload.standalone.model.drafter import Drafter, Reading, RowInputs, argmax_in_pieces, rms_norm
+from remote_payload.standalone.graph import Reading
+from remote_payload.standalone.model.drafter import Drafter, RowInputs, argmax_in_pieces, rms_norm
 from remote_payload.standalone.rows.row import Row
 
 READING_BYTES = 256 << 20
@@ -67,7 +68,8 @@ def judged_positions(loss_mask: torch.Tensor, steps: int) -> torch.Tensor:
 def judge_row(drafter: Drafter, teacher: Teacher, row: Row, steps: int) -> JudgedRow:
     """Prepare a row for any number of readings."""
     positions = judged_positions(row.loss_mask, steps)
-    answers = teacher.answers(row.final)
+    answers = row.answers if row.final is None else teacher.answers(row.final)
+    assert answers is not None, "a row has final states or answers"
     later = positions[:, None] + 1 + torch.arange(steps)  # (P, K) index of the answer that step s aims at
     last = len(row.tokens) - 1
     wanted = answers[later.clamp(max=last).to(answers.device)].masked_fill((later > last).to(answers.device), -1)

@@ -9,13 +9,13 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import permutations
-from typing import Literal
 
 import torch
 
-from remote_payload.schema.standalone import ReadingFacts
+from remote_payload.schema.standalone import ReadingFacts, Stage
+from remote_payload.standalone.graph import Reading
 from remote_payload.standalone.measure.acceptance import JudgedRow, Teacher, measure
-from remote_payload.standalone.model.drafter import Drafter, Reading
+from remote_payload.standalone.model.drafter import Drafter
 
 ENOUGH_POSITIONS = 48
 """Judged positions before the worse half is dropped: fewer say too little (standard error 7 %)."""
@@ -30,7 +30,7 @@ class Tally:
     """How a reading did so far, in one stage."""
 
     reading: Reading
-    stage: Literal["screen", "search", "full"]
+    stage: Stage
     rows: int = 0
     positions: int = 0
     first_step_hits: int = 0
@@ -54,6 +54,8 @@ class Tally:
             rows=self.rows,
             positions=self.positions,
             first_step_hits=self.first_step_hits,
+            leading_hits=None if self.stage == "screen" else self.leading_hits,
+            changes=self.reading.changes,
             seconds=self.seconds,
         )
 

@@ -20,6 +20,7 @@ from torch.nn.functional import linear, silu
 
 from remote_payload.failure import checkpoint_failure
 from remote_payload.standalone.checkpoint.load import Checkpoint
+from remote_payload.standalone.graph import GroupedAttention, Reading
 from remote_payload.standalone.model.attention import ChainCache, attend
 from remote_payload.standalone.model.rope import rope_tables, rotate
 
@@ -27,20 +28,6 @@ LOGIT_BYTES = 64 << 20
 """Logits are made in pieces of at most this size, never (T, V) whole."""
 LARGEST_OUTPUT = 1e15
 """Its square, summed over a few thousand numbers, still fits float32; real outputs stay below some thousands."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Reading:
-    """One way to read the checkpoint: which captured state feeds which fc slot, and the token offset."""
-
-    slots: tuple[int, ...]
-    """Positions in the captured states, in fc order."""
-    token_offset: int
-
-    @property
-    def name(self) -> str:
-        """e.g. `slots 0,1,2 offset +1`."""
-        return f"slots {','.join(map(str, self.slots))} offset {self.token_offset:+d}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +46,8 @@ class Drafter:
     def __init__(self, checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> None:
         config, self.config = checkpoint.config, checkpoint.config
         self.device, self.dtype = device, dtype
+        assert isinstance(config.attention, GroupedAttention)
+        self.attention, self.graph = config.attention, checkpoint.graph
         weights = checkpoint.weights
 
         def load(name: str) -> torch.Tensor:
@@ -67,20 +56,22 @@ class Drafter:
         def load_optional(name: str) -> torch.Tensor | None:
             return load(name) if name in weights else None
 
-        self.embedding = weights["embed_tokens.weight"].to(device)  # (V, H), stored dtype: it is only looked up
+        self.embedding = checkpoint.embeddings[checkpoint.graph.embedding].to(
+            device
+        )  # (V, H), stored dtype: it is only looked up
         self.fc = load("fc.weight").chunk(checkpoint.slots, dim=1)  # one (H, Ht) a slot
         self.fc_bias = load_optional("fc.bias")
-        names = [f"layer.self_attn.{part}_proj" for part in ("q", "k", "v")]
+        names = [f"layers.0.self_attn.{part}_proj" for part in ("q", "k", "v")]
         qkv = torch.cat([load(f"{name}.weight") for name in names])  # (Q + 2 KV, 2 H)
         self.qkv_embedding, self.qkv_hidden = (half.contiguous() for half in qkv.chunk(2, dim=1))
-        self.qkv_bias = torch.cat([load(f"{name}.bias") for name in names]) if config.attention_bias else None
-        self.out = load("layer.self_attn.o_proj.weight")
-        self.out_bias = load_optional("layer.self_attn.o_proj.bias")
-        self.gate_up = torch.cat([load("layer.mlp.gate_proj.weight"), load("layer.mlp.up_proj.weight")])
-        self.down = load("layer.mlp.down_proj.weight")
-        self.input_norm = load("layer.input_layernorm.weight")
-        self.hidden_norm = load("layer.hidden_norm.weight")
-        self.post_norm = load("layer.post_attention_layernorm.weight")
+        self.qkv_bias = torch.cat([load(f"{name}.bias") for name in names]) if config.attention.bias else None
+        self.out = load("layers.0.self_attn.o_proj.weight")
+        self.out_bias = load_optional("layers.0.self_attn.o_proj.bias")
+        self.gate_up = torch.cat([load("layers.0.mlp.gate_proj.weight"), load("layers.0.mlp.up_proj.weight")])
+        self.down = load("layers.0.mlp.down_proj.weight")
+        self.input_norm = load("layers.0.input_layernorm.weight")
+        self.hidden_norm = load("layers.0.hidden_norm.weight")
+        self.post_norm = load("layers.0.post_attention_layernorm.weight")
         self.norm = load("norm.weight")
         self.head = load("lm_head.weight")  # (D, H)
         self._cos, self._sin = torch.empty(0), torch.empty(0)
@@ -106,7 +97,7 @@ class Drafter:
 
     def outputs(self, inputs: RowInputs, readings: Sequence[Reading], steps: int) -> Iterator[torch.Tensor]:
         """The layer's un-normed output after each step, (R, P, H)."""
-        query, key = self.config.heads * self.config.head_dim, self.config.kv_heads * self.config.head_dim
+        query, key = self.attention.heads * self.attention.head_dim, self.attention.kv_heads * self.attention.head_dim
         fused = torch.stack([self._fuse(inputs, reading.slots) for reading in readings])  # (R, T', H)
         offsets = torch.tensor([reading.token_offset for reading in readings], device=self.device)[:, None]
         everywhere = torch.arange(fused.shape[1], device=self.device)
@@ -149,7 +140,7 @@ class Drafter:
         return inputs.token_qkv[at.clamp(0, inputs.token_qkv.shape[0] - 1)]
 
     def _heads(self, flat: torch.Tensor) -> torch.Tensor:
-        return flat.view(*flat.shape[:-1], -1, self.config.head_dim)
+        return flat.view(*flat.shape[:-1], -1, self.attention.head_dim)
 
     def _mlp(self, normed: torch.Tensor) -> torch.Tensor:
         gate, up = linear(normed, self.gate_up).chunk(2, dim=-1)
@@ -162,7 +153,7 @@ class Drafter:
         """Angles: cos and sin for positions 0.., grown as rows get longer; (positions, d / 2) in the model's dtype."""
         if self._cos.shape[0] < positions:
             config = self.config
-            cos, sin = rope_tables(config.rope, config.head_dim, positions, config.max_positions)
+            cos, sin = rope_tables(config.rope, self.attention.head_dim, positions, config.max_positions)
             self._cos, self._sin = (part.to(device=self.device, dtype=self.dtype) for part in (cos, sin))
         return self._cos, self._sin
 

@@ -31,9 +31,10 @@ class Row:
     tokens: torch.Tensor  # (T,) int64
     loss_mask: torch.Tensor  # (T,) bool
     states: torch.Tensor  # (T, n, Ht)
-    final: torch.Tensor  # (T, Ht)
+    final: torch.Tensor | None  # (T, Ht); None where the rows store the teacher's choices instead
     prompt_tokens: int
     source: str | None
+    answers: torch.Tensor | None = None  # (T,) int64 the teacher's stored choices y_j, -1 = unknown
 
 
 def beginning(row: Row, responses: int, steps: int) -> Row:
@@ -48,7 +49,8 @@ def beginning(row: Row, responses: int, steps: int) -> Row:
         tokens=row.tokens[:stop],
         loss_mask=row.loss_mask[:stop],
         states=row.states[:stop],
-        final=row.final[:stop],
+        final=None if row.final is None else row.final[:stop],
+        answers=None if row.answers is None else row.answers[:stop],
     )
 
 

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Literal
 
+import torch
+
 from remote_payload.schema.standalone import SkippedRow
 from remote_payload.standalone.checkpoint.load import Checkpoint
 from remote_payload.standalone.journal import Journal
@@ -35,7 +37,7 @@ class RowKind:
     captured: int
     """How many captured states."""
     dtype: str
-    final_state: Literal["post_norm", "pre_norm"]
+    final_state: Literal["post_norm", "pre_norm", "answers"]
     embedding_slots: tuple[int, ...] | None
     """Captured states that are the target's embedding output; None = its embedding is unknown."""
 
@@ -100,7 +102,7 @@ class RowSource:
                 RowKind(
                     captured=row.states.shape[1],
                     dtype=str(row.states.dtype).removeprefix("torch."),
-                    final_state="post_norm" if norm is None else final_state_kind(row.final, norm),
+                    final_state=_final_state(row, norm),
                     embedding_slots=None if table is None else embedding_slots(row.states[few], row.tokens[few], table),
                 )
             )
@@ -122,3 +124,9 @@ class RowSource:
             self.skipped[row.name] = row
             if len(self.skipped) <= TOLD_ROWS:
                 self._journal.tell_skipped(row.name, row.reason)
+
+
+def _final_state(row: Row, norm: torch.Tensor | None) -> Literal["post_norm", "pre_norm", "answers"]:
+    if row.final is None:
+        return "answers"
+    return "post_norm" if norm is None else final_state_kind(row.final, norm)

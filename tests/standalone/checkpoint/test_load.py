@@ -107,9 +107,9 @@ def test_everything_wrong_is_told_at_once(made):
     failure = failure_of(made)
     assert "1 missing, 1 misshapen, 1 not finite, 1 unexpected" in failure.message
     assert [line.split(": ")[:2] for line in failure.details] == [
-        ["layer.mlp.up_proj.weight", "missing"],
+        ["layers.0.mlp.up_proj.weight", "missing"],
         ["draft_model.fc.weight", "unexpected"],
-        ["layer.self_attn.q_proj.weight", "misshapen"],
+        ["layers.0.self_attn.q_proj.weight", "misshapen"],
         ["lm_head.weight", "not finite"],
     ]
 
@@ -322,7 +322,7 @@ def test_target_names_may_be_nested(made):
     theirs = load_checkpoint(made["draft"], made["target"])
     assert theirs.target.layers == 5
     assert torch.equal(ours.teacher_head, theirs.teacher_head)
-    assert torch.equal(ours.weights["embed_tokens.weight"], theirs.weights["embed_tokens.weight"])
+    assert torch.equal(ours.embeddings["target"], theirs.embeddings["target"])
 
 
 def test_tied_target_lends_its_embedding_as_head(made):
@@ -349,7 +349,7 @@ def test_quantised_head_is_named(made):
 def test_own_embedding_gives_way_to_the_targets_as_in_sglang(made):
     rewrite(made["draft"], lambda tensors: tensors.update({"embed_tokens.weight": torch.zeros(40, 16)}))
     checkpoint = load_checkpoint(made["draft"], made["target"])
-    assert torch.equal(checkpoint.weights["embed_tokens.weight"], target_tensors(Tiny())["model.embed_tokens.weight"])
+    assert torch.equal(checkpoint.embeddings["target"], target_tensors(Tiny())["model.embed_tokens.weight"])
     assert any("embed_tokens differs" in warning for warning in checkpoint.warnings)
     (fact,) = (fact for fact in checkpoint.facts.tensors if fact.name == "embed_tokens.weight")
     assert fact.source == "target"

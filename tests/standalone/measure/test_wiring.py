@@ -30,7 +30,7 @@ def test_the_screen_halves_until_few_are_left(tmp_path):
     assert sorted(reading.rows for reading in told["screen"]) == [1] * 12 + [2] * 6 + [3]
     # Search: five on the first row, then three, of which two are measured in full; and the two other offsets.
     assert sorted(r.rows for r in told["search"] if r.token_offset == 1) == [1, 1, 3]
-    assert [(r.rows, r.positions) for r in told["search"] if r.token_offset != 1] == [(3, 216)] * 2
+    assert [(r.rows, r.positions) for r in told["search"] if r.token_offset != 1] == [(3, 216)] * 3
     assert all(reading.rows == 10 for reading in told["full"])
     assert RIGHT in [reading.name for reading in told["full"]]
 

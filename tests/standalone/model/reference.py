@@ -2,7 +2,7 @@
 
 import torch
 
-from remote_payload.standalone.model.drafter import Reading
+from remote_payload.standalone.graph import Reading
 from tests.support.tiny import Tiny
 
 Weights = dict[str, torch.Tensor]

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from remote_payload.standalone.checkpoint.load import load_checkpoint
+from remote_payload.standalone.graph import Reading
 from remote_payload.standalone.measure import acceptance
 from remote_payload.standalone.model import attention
 from remote_payload.standalone.model import drafter as model
@@ -54,7 +55,7 @@ def check(folder, tiny, steps):
     assert len(out.hits) == len(out.full()) * len(rows) > 0
     for (name, row), hits in out.hits.items():
         told = next(reading for reading in out.result.readings if reading.name == name)
-        reading = model.Reading(slots=told.slots, token_offset=told.token_offset)
+        reading = Reading(slots=told.slots, token_offset=told.token_offset)
         assert hits == reference.hits(tiny, (tensors, target), rows[row], reading, steps), (name, row)
 
 
@@ -76,7 +77,7 @@ def test_drafted_tokens_equal_the_reference(tmp_path, tiny):
     fused = torch.stack([tensors["fc.weight"] @ torch.cat([state[slot] for slot in slots]) for state in states])
     inputs = drafter.prepare(rows[0]["input_ids"], states, torch.arange(len(embeds)))
     for offset in (-1, 0, 1, 2):
-        drafted = drafter.draft(inputs, [model.Reading(slots=slots, token_offset=offset)], 5)[0].tolist()
+        drafted = drafter.draft(inputs, [Reading(slots=slots, token_offset=offset)], 5)[0].tolist()
         assert drafted == [reference.chain(tiny, tensors, (embeds, fused), (j, offset), 5) for j in range(len(embeds))]
 
 
@@ -99,7 +100,7 @@ def test_readings_together_equal_readings_alone(tmp_path):
     row = row_tensors(tiny, 30, 5)
     states = row["aux_hidden_state"][0].view(30, tiny.captured, -1)
     readings = [
-        model.Reading(slots=slots, token_offset=offset)
+        Reading(slots=slots, token_offset=offset)
         for slots in itertools.permutations(range(4), 3)
         for offset in (1, 0, 2)
     ]
