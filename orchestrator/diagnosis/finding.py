@@ -1,4 +1,4 @@
-"""What one check says: passed, a finding with its evidence and remedy, or that it cannot tell and what it would need."""
+"""What one check says: passed, a finding with evidence and remedy, or that it cannot tell and what it would need."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -6,8 +6,8 @@ from typing import Literal
 Outcome = Literal["passed", "finding", "cannot_tell"]
 
 Severity = Literal["fatal", "serious", "minor", "note"]
-"""`fatal`: acceptance is about 1.00 or serving fails; `serious`: costs much acceptance, or makes the figures here wrong;
-`minor`: costs a little, or only on some engines; `note`: costs nothing now."""
+"""`fatal`: acceptance is about 1.00 or serving fails; `serious`: costs much acceptance, or makes the figures here
+wrong; `minor`: costs a little, or only on some engines; `note`: costs nothing now."""
 
 Cause = Literal["wiring", "loading", "data", "generalization", "engine"]
 """What kind of cause a finding belongs to."""
