@@ -96,7 +96,7 @@ def _path(text: str) -> Path:
 def _measurer(checkpoint: Checkpoint, device: torch.device, dtype: str) -> Measurer:
     measurer = Measurer(
         drafter=Drafter(checkpoint, device, DTYPES[dtype]),
-        teacher=Teacher(checkpoint.teacher_head, checkpoint.target_ids, device),
+        teacher=Teacher(checkpoint.teacher_head, checkpoint.target_ids, device, checkpoint.vocabularies),
     )
     checkpoint.weights.clear()  # the drafter has its own copies; a large one should not be in memory twice
     return measurer
@@ -168,7 +168,7 @@ def _measure(
         hits = measurer.add(finals, judged, source.reader.steps)
         hits_file.add_row(row_facts(index, judged, measurer.teacher))
         for tally, own in zip(finals, hits, strict=True):
-            hits_file.add_hits(reading_hits(index, judged, tally.reading, own))
+            hits_file.add_hits(reading_hits(index, judged, tally.reading, own, None))
         used += 1
         tokens += len(judged.row.tokens)
         responses += int(judged.row.loss_mask.sum())

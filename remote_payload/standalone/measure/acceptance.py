@@ -1,16 +1,21 @@
 """From drafts to hits: which positions are judged, what the target would answer there, and which steps agree."""
 
 import base64
-from collections.abc import Sequence
-from dataclasses import dataclass
+import hashlib
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import torch
+from torch.nn.functional import linear
 
 from remote_payload.schema.standalone import ReadingHits, RowFacts
-from remote_payload.standalone.graph import Reading
+from remote_payload.standalone.graph import Graph, Reading
 from remote_payload.standalone.model.drafter import Drafter, RowInputs, argmax_in_pieces, rms_norm
 from remote_payload.standalone.rows.row import Row
 
+VOCABULARY_BYTES = 64 << 20
+"""Logits that are searched for the best token of the drafter's, in pieces of about this size."""
 READING_BYTES = 256 << 20
 """Readings are computed together in batches whose largest activations stay about this small."""
 
@@ -22,14 +27,32 @@ class Teacher:
     for bfloat16 states a float32 head breaks ties of the target's own bfloat16 logits otherwise than the target did.
     """
 
-    def __init__(self, head: torch.Tensor, target_ids: torch.Tensor, device: torch.device) -> None:
+    def __init__(
+        self,
+        head: torch.Tensor,
+        target_ids: torch.Tensor,
+        device: torch.device,
+        vocabularies: Mapping[str, torch.Tensor] | None = None,
+    ) -> None:
+        """`target_ids` (D,) by the checkpoint's own reading of d2t; `vocabularies`: by every reading, by name."""
         self._norm: tuple[torch.Tensor, float] | None = None
-        sayable = torch.zeros(head.shape[0], dtype=torch.bool)
-        sayable[target_ids] = True
         self._stored_head = head
         self._head = head.to(device)  # (V, Ht)
-        self.target_ids = target_ids.to(device)  # (D,) target token of each draft token
-        self.sayable = sayable.to(device)  # (V,) whether the drafter has this target token
+        # A draft token that leads nowhere (-1) must not equal an answer that is unknown (-1).
+        self.target_ids = target_ids.masked_fill(target_ids < 0, -2).to(device)  # (D,) target token of each draft token
+        others = (vocabularies or {}).items()
+        self._vocabularies = {name: ids.masked_fill(ids < 0, -2).to(device) for name, ids in others}
+
+    def tokens_of(self, graph: Graph | None) -> torch.Tensor:
+        """Target token of each draft token (D,) under a reading's graph; None = the checkpoint's own."""
+        return self.target_ids if graph is None else self._vocabularies.get(graph.vocabulary, self.target_ids)
+
+    def sayable(self, graph: Graph | None) -> torch.Tensor:
+        """Whether the drafter has each target token, (V,) bool, under a reading's graph."""
+        ids = self.tokens_of(graph)
+        sayable = torch.zeros(self._head.shape[0], dtype=torch.bool, device=ids.device)
+        sayable[ids[ids >= 0]] = True
+        return sayable
 
     def expect_pre_norm(self, norm: torch.Tensor, eps: float) -> None:
         """From now on final states come without the target's final norm (Ht,), which is applied first."""
@@ -37,12 +60,30 @@ class Teacher:
 
     def answers(self, final: torch.Tensor) -> torch.Tensor:
         """The target's greedy token y_j after each position, from final states (T, Ht); (T,)."""
+        return argmax_in_pieces(self._normed(final), self._head, "target")
+
+    def _normed(self, final: torch.Tensor) -> torch.Tensor:
         if self._head.dtype != final.dtype:
             self._head = self._stored_head.to(device=self._head.device, dtype=final.dtype)
         final = final.to(self._head.device)
-        if self._norm is not None:
-            final = rms_norm(final, self._norm[0].to(final), self._norm[1])
-        return argmax_in_pieces(final, self._head, "target")
+        return final if self._norm is None else rms_norm(final, self._norm[0].to(final), self._norm[1])
+
+    def answers_in_vocab(self, final: torch.Tensor, answers: torch.Tensor, graph: Graph | None) -> torch.Tensor:
+        """The target's choice among the tokens the drafter has, (T,), where its free choice is `answers` (T,).
+
+        Only where that choice is another token does the head speak again.
+        """
+        sayable = self.sayable(graph)
+        others = (~sayable[answers.to(sayable.device)]).nonzero()[:, 0]
+        found = answers.to(sayable.device, copy=True)
+        if len(others) and bool(sayable.any()):
+            kept = sayable.nonzero()[:, 0]
+            piece = max(1, VOCABULARY_BYTES // (len(self._head) * self._head.element_size()))
+            normed = self._normed(final[others.to(final.device)])
+            for start in range(0, len(others), piece):
+                logits = linear(normed[start : start + piece], self._head)[:, kept]
+                found[others[start : start + piece]] = kept[logits.argmax(dim=-1)]
+        return found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,37 +111,63 @@ def judge_row(drafter: Drafter, teacher: Teacher, row: Row, steps: int) -> Judge
     positions = judged_positions(row.loss_mask, steps)
     answers = row.answers if row.final is None else teacher.answers(row.final)
     assert answers is not None, "a row has final states or answers"
-    later = positions[:, None] + 1 + torch.arange(steps)  # (P, K) index of the answer that step s aims at
     last = len(row.tokens) - 1
-    wanted = answers[later.clamp(max=last).to(answers.device)].masked_fill((later > last).to(answers.device), -1)
     return JudgedRow(
         row=row,
         positions=positions,
         answers=answers.cpu(),
-        wanted=wanted,
+        wanted=aims(answers, positions, steps),
         counted=(positions < last) & row.loss_mask[(positions + 1).clamp(max=last)],
         inputs=drafter.prepare(row.tokens, row.states, positions),
     )
 
 
+def aims(answers: torch.Tensor, positions: torch.Tensor, steps: int) -> torch.Tensor:
+    """The answers (P, K) that drafts at positions (P,) aim at, y_{j+1+s}; -1 behind the row's end."""
+    later = positions[:, None] + 1 + torch.arange(steps)
+    last = len(answers) - 1
+    return answers[later.clamp(max=last).to(answers.device)].masked_fill((later > last).to(answers.device), -1)
+
+
 def measure(
     drafter: Drafter, teacher: Teacher, judged: JudgedRow, readings: Sequence[Reading], steps: int
 ) -> torch.Tensor:
-    """Hits of each reading, (R, P, steps) bool on the CPU; readings are computed in batches of bounded size."""
+    """Hits of each reading, (R, P, steps) bool on the CPU."""
+    return (proposals(drafter, teacher, judged, readings, steps) == judged.wanted[:, :steps]).cpu()
+
+
+def proposals(
+    drafter: Drafter, teacher: Teacher, judged: JudgedRow, readings: Sequence[Reading], steps: int
+) -> torch.Tensor:
+    """Target tokens that each reading proposes, (R, P, steps) on the device; in batches of bounded size.
+
+    Readings that differ in nothing but the vocabulary's map are drafted once.
+    """
     config = drafter.config
     widest = max(2 * config.intermediate_size, 4 * config.hidden_size)
     one = len(judged.row.tokens) * widest * 4
     batch = max(1, READING_BYTES // one)
-    parts = []
-    for start in range(0, len(readings), batch):
-        drafted = drafter.draft(judged.inputs, readings[start : start + batch], steps)
-        parts.append((teacher.target_ids[drafted] == judged.wanted[:, :steps]).cpu())
-    return torch.cat(parts)
+    computed = [_without_map(reading, drafter.graph) for reading in readings]
+    once = list(dict.fromkeys(computed))
+    drafted = torch.cat(
+        [drafter.draft(judged.inputs, once[start : start + batch], steps) for start in range(0, len(once), batch)]
+    )
+    where = {reading: index for index, reading in enumerate(once)}
+    pairs = zip(readings, computed, strict=True)
+    return torch.stack([teacher.tokens_of(reading.graph)[drafted[where[plain]]] for reading, plain in pairs])
 
 
-def row_facts(index: int, judged: JudgedRow, teacher: Teacher) -> RowFacts:
-    """The record of a row that was read."""
+def _without_map(reading: Reading, own: Graph) -> Reading:
+    """The reading as far as the drafter's computation goes."""
+    if reading.graph is None or reading.graph.vocabulary == own.vocabulary:
+        return reading
+    return reading.with_graph(replace(reading.graph, vocabulary=own.vocabulary), own)
+
+
+def row_facts(index: int, judged: JudgedRow, teacher: Teacher, graph: Graph | None = None) -> RowFacts:
+    """The record of a row that was read; the drafter's vocabulary is that of `graph` (None = the checkpoint's own)."""
     row, answers = judged.row, judged.answers
+    sayable = teacher.sayable(graph)
     following = torch.zeros_like(row.loss_mask)
     following[:-1] = answers[:-1] == row.tokens[1:]
     return RowFacts(
@@ -108,28 +175,48 @@ def row_facts(index: int, judged: JudgedRow, teacher: Teacher) -> RowFacts:
         name=row.name,
         tokens=len(row.tokens),
         loss_mask=bitmap(row.loss_mask),
-        teacher_in_draft_vocab=bitmap(teacher.sayable[answers.to(teacher.sayable.device)].cpu()),
+        teacher_in_draft_vocab=bitmap((sayable[answers.to(sayable.device)].cpu()) & (answers >= 0)),
         teacher_is_next_token=bitmap(following),
         prompt_tokens=row.prompt_tokens,
         source=row.source,
+        tokens_sha256=tokens_sha256(row.tokens),
     )
 
 
-def reading_hits(index: int, judged: JudgedRow, reading: Reading, hits: torch.Tensor) -> ReadingHits:
-    """The record of one reading's hits (P, K) on one row."""
-    steps = hits.shape[1]
+def tokens_sha256(tokens: torch.Tensor) -> str:
+    """sha256 of token ids (T,) as int64, little-endian."""
+    return hashlib.sha256(struct.pack(f"<{len(tokens)}q", *tokens.tolist())).hexdigest()
+
+
+def reading_hits(
+    index: int, judged: JudgedRow, reading: Reading, hits: torch.Tensor, in_vocab: torch.Tensor | None
+) -> ReadingHits:
+    """The record of one reading's hits (P, K) on one row; `in_vocab`: against the choice among the drafter's tokens."""
     starts, stops = _runs(judged.positions)
-    codes = (hits.to(torch.int64) << torch.arange(steps)).sum(dim=1)
-    width = 1 if steps <= 8 else 2
-    data = b"".join(code.to_bytes(width, "little") for code in codes.tolist())
     return ReadingHits(
         reading=reading.name,
         row=index,
-        steps=steps,
+        steps=hits.shape[1],
         starts=starts,
         stops=stops,
-        hits=base64.b64encode(data).decode("ascii"),
+        hits=packed(hits),
+        hits_in_vocab=None if in_vocab is None else packed(in_vocab),
     )
+
+
+def packed(hits: torch.Tensor) -> str:
+    """base64 of hits (P, K): one number a position, little-endian, bit s = step s; two bytes where K > 8."""
+    steps = hits.shape[1]
+    codes = (hits.to(torch.int64) << torch.arange(steps)).sum(dim=1)
+    width = 1 if steps <= 8 else 2
+    return base64.b64encode(b"".join(code.to_bytes(width, "little") for code in codes.tolist())).decode("ascii")
+
+
+def unpacked(text: str, steps: int) -> torch.Tensor:
+    """The hits (P, steps) of a text that `packed` made."""
+    data, width = base64.b64decode(text), 1 if steps <= 8 else 2
+    codes = [int.from_bytes(data[at : at + width], "little") for at in range(0, len(data), width)]
+    return (torch.tensor(codes, dtype=torch.int64)[:, None] >> torch.arange(steps)) & 1 == 1
 
 
 def bitmap(bits: torch.Tensor) -> str:
