@@ -6,10 +6,12 @@ Rules (step s is 0-based here, written 1-based in reports; T tokens; loss_mask i
   set and j+1+s <= T-1. Position p-1, the last prompt token, is the first: a server drafts from there.
 - `specforge`: loss_mask[j+s] with the row's last mask position set to zero (SpecForge 0.2.0, its training mask
   shifted left once a step).
+- `safeailab`: loss_mask[j+s], the row's last position included: it has no answer and counts as a miss (SafeAILab/EAGLE
+  cb7e084, traineagle3).
 - `speculators`: loss_mask[j+1+s] (speculators 0.9.0, which drops x_0 before it masks).
 
 The teacher is the target's greedy choice over its full vocabulary; a choice outside the draft vocabulary is never hit.
-Not covered: speculators' own teacher, the argmax within the draft vocabulary.
+Each trainer's own teacher, and what it logs, is in `rules.py`.
 """
 
 from collections.abc import Iterable
@@ -21,7 +23,7 @@ import numpy as np
 from orchestrator.compare.chains import Bools, Chains, Ints, exists, masked
 from orchestrator.compare.stats import Proportion, wilson
 
-MaskRule = Literal["serving", "specforge", "speculators"]
+MaskRule = Literal["serving", "specforge", "safeailab", "speculators"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +55,8 @@ def counted(chains: Chains, rule: MaskRule) -> Bools:
         trained = chains.row.loss_mask.copy()
         trained[-1] = False
         return masked(trained, j) & within
+    if rule == "safeailab":
+        return masked(chains.row.loss_mask, j)
     return masked(chains.row.loss_mask, j + 1) & within
 
 

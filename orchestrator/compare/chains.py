@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 
 from orchestrator.errors import InvalidRunError
 from remote_payload.schema import ReadingHits, RowFacts
+from remote_payload.schema.job import MAX_STEPS
 
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
@@ -53,20 +55,48 @@ def unpack_row(facts: RowFacts) -> Row:
     )
 
 
-def unpack_hits(hits: ReadingHits, row: Row) -> Chains:
-    """Unpack a reading's hits on its row. Raises InvalidRunError where they do not fit each other."""
+def unpack_hits(hits: ReadingHits, row: Row, *, in_vocab: bool = False) -> Chains:
+    """Unpack a reading's hits on its row; `in_vocab`: those against the teacher's choice within the draft vocabulary.
+
+    Raises InvalidRunError where hits and row do not fit each other, or where the asked hits are not there.
+    """
     what = f"hits of `{hits.reading}` on `{row.name}`"
     runs = list(zip(hits.starts, hits.stops, strict=False))
     edges = [edge for run in runs for edge in run]
     if len(hits.starts) != len(hits.stops) or edges != sorted(edges) or any(not 0 <= e <= row.tokens for e in edges):
         raise InvalidRunError(f"{what}: expected ascending runs of positions within {row.tokens} tokens, found: {runs}")
     positions = np.concatenate([np.arange(a, b, dtype=np.int64) for a, b in runs] or [np.empty(0, np.int64)])
-    packed = np.frombuffer(_base64(hits.hits, what), dtype=np.uint8)
+    text = hits.hits_in_vocab if in_vocab else hits.hits
+    if text is None:
+        raise InvalidRunError(f"{what}: expected hits within the draft vocabulary, found none: an older result")
+    packed = np.frombuffer(_base64(text, what), dtype=np.uint8)
     width = 1 if hits.steps <= 8 else 2
     if packed.size != width * positions.size:
         raise InvalidRunError(f"{what}: expected {width * positions.size} bytes, found: {packed.size}")
     bits = np.unpackbits(packed.reshape(-1, width), axis=1, bitorder="little")[:, : hits.steps].astype(bool)
     return Chains(row=row, steps=hits.steps, positions=positions, hits=bits & exists(positions, hits.steps, row.tokens))
+
+
+def chains_of(
+    reading: str, rows: Sequence[RowFacts], hits: Sequence[ReadingHits], *, in_vocab: bool = False
+) -> tuple[Chains, ...]:
+    """One reading's hits on all its rows, in the run's row order.
+
+    Raises InvalidRunError where its hits are missing or do not fit the rows.
+    """
+    own = sorted((item for item in hits if item.reading == reading), key=lambda item: item.row)
+    if not own:
+        raise InvalidRunError(f"expected hits of the reading `{reading}`, found none")
+    facts = {row.row: row for row in rows}
+    if len({item.row for item in own}) != len(own) or len(facts) != len(rows):
+        raise InvalidRunError(f"hits of `{reading}`: expected every row once, found one twice")
+    steps = own[0].steps
+    for item in own:
+        if not 1 <= item.steps <= MAX_STEPS:
+            raise InvalidRunError(f"hits of `{reading}`: expected 1..{MAX_STEPS} steps, found: {item.steps}")
+        if item.row not in facts or item.steps != steps:
+            raise InvalidRunError(f"hits of `{reading}`: expected {steps} steps on a known row, found row: {item.row}")
+    return tuple(unpack_hits(item, unpack_row(facts[item.row]), in_vocab=in_vocab) for item in own)
 
 
 def exists(positions: Ints, steps: int, tokens: int) -> Bools:

@@ -4,12 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from orchestrator.compare.acceptance import RowCounts, conditional_acceptance, count_row, step_accuracy
-from orchestrator.compare.chains import Row, masked, unpack_hits, unpack_row
+from orchestrator.compare.chains import Row, chains_of, masked, unpack_row
 from orchestrator.compare.stats import Estimate, Proportion, bounded, paired_difference, paired_ratio, pooled_ratio
 from orchestrator.compare.walk import Walk, serving_walks, total
-from orchestrator.errors import InvalidRunError
 from remote_payload.schema import ReadingHits, RowFacts
-from remote_payload.schema.job import MAX_STEPS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,24 +72,13 @@ def reading_figures(
 
     Raises InvalidRunError where its hits are missing or do not fit the rows.
     """
-    own = sorted((item for item in hits if item.reading == reading), key=lambda item: item.row)
-    if not own:
-        raise InvalidRunError(f"expected hits of the reading `{reading}`, found none")
-    facts = {row.row: row for row in rows}
-    if len({item.row for item in own}) != len(own) or len(facts) != len(rows):
-        raise InvalidRunError(f"hits of `{reading}`: expected every row once, found one twice")
-    steps = own[0].steps
-    counts, requests = [], []
-    for item in own:
-        if not 1 <= item.steps <= MAX_STEPS:
-            raise InvalidRunError(f"hits of `{reading}`: expected 1..{MAX_STEPS} steps, found: {item.steps}")
-        if item.row not in facts or item.steps != steps:
-            raise InvalidRunError(f"hits of `{reading}`: expected {steps} steps on a known row, found row: {item.row}")
-        chains = unpack_hits(item, unpack_row(facts[item.row]))
-        counts.append(count_row(chains))
-        requests.append(serving_walks(chains, max_new_tokens=max_new_tokens))
+    chains = chains_of(reading, rows, hits)
     return ReadingFigures(
-        reading=reading, steps=steps, counts=tuple(counts), requests=tuple(requests), max_new_tokens=max_new_tokens
+        reading=reading,
+        steps=chains[0].steps,
+        counts=tuple(count_row(item) for item in chains),
+        requests=tuple(serving_walks(item, max_new_tokens=max_new_tokens) for item in chains),
+        max_new_tokens=max_new_tokens,
     )
 
 

@@ -43,6 +43,16 @@ def read_hits(run: RunDir) -> tuple[tuple[RowFacts, ...], tuple[ReadingHits, ...
     path = run.result / "hits.jsonl.gz"
     if not path.is_file():
         raise InvalidRunError(f"expected the hits of a standalone test, found none at: {path}")
+    return _rows_and_hits(path)
+
+
+def read_heldout(run: RunDir) -> tuple[tuple[RowFacts, ...], tuple[ReadingHits, ...]] | None:
+    """The same of the held-out rows; None where there were none. Raises StoreError."""
+    path = run.result / "heldout.jsonl.gz"
+    return _rows_and_hits(path) if path.is_file() else None
+
+
+def _rows_and_hits(path: Path) -> tuple[tuple[RowFacts, ...], tuple[ReadingHits, ...]]:
     rows: list[RowFacts] = []
     hits: list[ReadingHits] = []
     for number, line in enumerate(_lines(path), start=1):

@@ -33,6 +33,7 @@ def made_row(
     in_vocab: Sequence[int] | None = None,
     greedy: Sequence[int] | None = None,
     name: str | None = None,
+    tokens_sha256: str | None = None,
 ) -> RowFacts:
     """A row whose teacher is always in the vocabulary and whose tokens are greedy, unless said otherwise."""
     tokens = len(loss_mask)
@@ -44,6 +45,7 @@ def made_row(
         teacher_in_draft_vocab=bitmap(in_vocab if in_vocab is not None else [1] * tokens),
         teacher_is_next_token=bitmap(greedy if greedy is not None else [1] * (tokens - 1) + [0]),
         prompt_tokens=list(loss_mask).index(1) if 1 in loss_mask else tokens,
+        tokens_sha256=tokens_sha256,
     )
 
 
@@ -53,24 +55,38 @@ def judged_positions(loss_mask: Sequence[int], steps: int) -> list[int]:
 
 
 def made_hits(
-    reading: str, row: int, loss_mask: Sequence[int], steps: int, hit: Callable[[int, int], bool]
+    reading: str,
+    row: int,
+    loss_mask: Sequence[int],
+    steps: int,
+    hit: Callable[[int, int], bool],
+    *,
+    in_vocab: Callable[[int, int], bool] | None = None,
 ) -> ReadingHits:
-    """Hits of one reading on one row: `hit(j, s)` says whether step s of position j hits."""
+    """Hits of one reading on one row: `hit(j, s)` says whether step s of position j hits.
+
+    `in_vocab` says the same against the teacher's choice within the draft vocabulary; without it that is unknown.
+    """
     positions = judged_positions(loss_mask, steps)
     starts = [j for j in positions if j - 1 not in positions]
     stops = [j + 1 for j in positions if j + 1 not in positions]
-    width = 1 if steps <= 8 else 2
-    packed = b"".join(
-        sum(1 << s for s in range(steps) if j + 1 + s < len(loss_mask) and hit(j, s)).to_bytes(width, "little")
-        for j in positions
-    )
+
+    def packed(one: Callable[[int, int], bool]) -> str:
+        width = 1 if steps <= 8 else 2
+        words = [
+            sum(1 << s for s in range(steps) if j + 1 + s < len(loss_mask) and one(j, s)).to_bytes(width, "little")
+            for j in positions
+        ]
+        return base64.b64encode(b"".join(words)).decode()
+
     return ReadingHits(
         reading=reading,
         row=row,
         steps=steps,
         starts=tuple(starts),
         stops=tuple(stops),
-        hits=base64.b64encode(packed).decode(),
+        hits=packed(hit),
+        hits_in_vocab=None if in_vocab is None else packed(in_vocab),
     )
 
 
