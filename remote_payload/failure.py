@@ -24,3 +24,8 @@ def rows_failure(message: str, *, hint: str | None = None, details: tuple[str, .
 def machine_failure(message: str, *, hint: str | None = None) -> JobFailure:
     """This machine lacks what the job needs."""
     return JobFailure(Failure(kind="machine", message=message, hint=hint))
+
+
+def job_failure(message: str, *, hint: str | None = None, details: tuple[str, ...] = ()) -> JobFailure:
+    """The job itself asks for something that cannot be done."""
+    return JobFailure(Failure(kind="job", message=message, hint=hint, details=details))

@@ -87,6 +87,11 @@ class RunDir:
         return self.path / "failure.json"
 
     @property
+    def partial(self) -> Path:
+        """What an unfinished drafter test has measured so far, a line each; gone once its result is complete."""
+        return self.path / "partial.jsonl"
+
+    @property
     def cancel(self) -> Path:
         """Its presence asks the supervisor to stop the run."""
         return self.path / "cancel"

@@ -33,6 +33,14 @@ class ReadingFacts(Record):
     Names and values: residual=raw|normed, feedback=raw|normed, input_norm=none|joint|per_slot, final_norm=applied|none,
     embedding=target|draft, vocabulary=offset|absolute|identity, rope=WORDS (e.g. `theta 1e+06`, `unscaled`,
     `target's`), position_start=0|1, states=zeroed|shuffled (a control: what the drafter does without its states)."""
+    paired_with: str | None = None
+    """The reading it was held against on the very same positions of stage `factor` or `search`; None = none."""
+    paired_first_step_hits: int | None = None
+    """That reading's first-step hits on those positions."""
+    paired_leading_hits: int | None = None
+    """That reading's leading hits on those positions."""
+    paired_error: float | None = None
+    """Standard error of the two's difference of leading hits a position, by runs of 16 positions."""
 
 
 class SkippedReading(Record):
