@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 FILE_NAME = "eagle3.toml"
 DEFAULT_ROOT = "~/.eagle3-remote"
 TABLES = ("hosts", "jobs")
+LISTS = ("step_costs",)
 MAX_DEPTH = 20
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -77,6 +78,8 @@ class Config:
     hosts: dict[str, HostConfig] = field(default_factory=dict)
     jobs: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Overlays by job kind, checked by `jobfile` against the job's own record."""
+    step_costs: tuple[dict[str, Any], ...] = ()
+    """`[[step_costs]]`, checked by `compare.step_cost` against its own record."""
 
     def host(self, name: str) -> HostConfig:
         """The host of that name, or a host made from a bare ssh alias or `user@address[:port]`."""
@@ -117,9 +120,12 @@ def load(start: Path) -> Config:
 def read(path: Path) -> Config:
     """Read one file; see `load`."""
     raw = read_toml(path, ConfigError)
-    unknown = sorted(set(raw) - set(TABLES))
-    problems = [_unknown(key, key, TABLES) for key in unknown]
+    known = (*TABLES, *LISTS)
+    problems = [_unknown(key, key, known) for key in sorted(set(raw) - set(known))]
     problems += [f"`{name}` must be a table, found: {raw[name]!r}" for name in TABLES if not _is_table(raw, name)]
+    problems += [
+        f"`{name}` must be tables, [[{name}]], found: {raw[name]!r}" for name in LISTS if not _are_tables(raw, name)
+    ]
     if problems:
         raise ConfigError(_listed(path, problems))
     hosts: dict[str, HostConfig] = {}
@@ -132,7 +138,7 @@ def read(path: Path) -> Config:
     problems += [f"`jobs.{kind}` must be a table, found: {jobs[kind]!r}" for kind in jobs if not _is_table(jobs, kind)]
     if problems:
         raise ConfigError(_listed(path, problems))
-    return Config(path=path, hosts=hosts, jobs=jobs)
+    return Config(path=path, hosts=hosts, jobs=jobs, step_costs=tuple(raw.get("step_costs", ())))
 
 
 def read_toml(path: Path, error: type[UsageError]) -> dict[str, Any]:
@@ -169,6 +175,11 @@ def _refuse_excess(value: object, keys: tuple[str, ...]) -> None:
 
 def _is_table(raw: dict[str, Any], key: str) -> bool:
     return isinstance(raw.get(key, {}), dict)
+
+
+def _are_tables(raw: dict[str, Any], key: str) -> bool:
+    found = raw.get(key, [])
+    return isinstance(found, list) and all(isinstance(item, dict) for item in found)
 
 
 def _listed(path: Path, problems: list[str]) -> str:

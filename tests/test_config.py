@@ -47,7 +47,7 @@ def test_a_host_keeps_its_settings(tmp_path: Path) -> None:
             '[hosts.a]\nssh = "x"\npyton = "/p"\n',
             "unknown key `hosts.a.pyton` (did you mean `python`?); allowed: ssh, ",
         ),
-        ('[host.a]\nssh = "x"\n', "unknown key `host` (did you mean `hosts`?); allowed: hosts, jobs"),
+        ('[host.a]\nssh = "x"\n', "unknown key `host` (did you mean `hosts`?); allowed: hosts, jobs, step_costs"),
         ("[hosts.a]\n", "`hosts.a.ssh` is missing"),
         ("[hosts.a]\nssh = 3\n", "`hosts.a.ssh`: expected a valid string, found: 3"),
         (
@@ -75,6 +75,8 @@ def test_a_host_keeps_its_settings(tmp_path: Path) -> None:
         ("[hosts.a]\nssh = 2026-11-29\n", "`hosts.a`: $.ssh: expected str, found: datetime.date(2026, 11, 29)"),
         ("hosts = 3\n", "`hosts` must be a table, found: 3"),
         ("[jobs]\nstandalone = 3\n", "`jobs.standalone` must be a table, found: 3"),
+        ("step_costs = 3\n", "`step_costs` must be tables, [[step_costs]], found: 3"),
+        ("[step_costs]\nbase = 1.0\n", "`step_costs` must be tables, [[step_costs]], found: {'base': 1.0}"),
         ("[hosts.a\n", "is not TOML"),
         (f"a = {'[' * 50_000}", "nested too deep"),
         (f"[{'a.' * 3000}a]\n", "`a.a.a...` is nested too deep"),

@@ -7,33 +7,41 @@ GPU, a parallelism and a batch; it is given here, never measured. Form and signs
 """
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 
-from orchestrator.errors import UsageError
+from orchestrator.errors import ConfigError, UsageError
+from remote_payload.schema.record import Record, SchemaError, from_value, require
 
 FORMS = "`1.9`, `1.47+0.16k` (k draft steps), or `46.7/90@1.9` (tok/s with and without the drafter, @ accept length)"
+
+MOST = 1e6
+"""Far above any cost or throughput, and far below where floats end."""
 
 _NUMBER = r"(\d+(?:\.\d*)?|\.\d+)"
 _LINE = re.compile(rf"{_NUMBER}(?:\+{_NUMBER}\*?k)?")
 _MEASURED = re.compile(rf"{_NUMBER}/{_NUMBER}@{_NUMBER}")
-MOST = 1e6
-"""Far above any cost, and far below where floats end."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class StepCost:
-    """r(k) = base + per_step * k. Where `target` or `gpu` is set, it holds for those alone."""
+class StepCost(Record):
+    """r(k) = base + per_step * k, also `[[step_costs]]` of eagle3.toml.
+
+    Where `target` or `gpu` is set, it holds for those alone.
+    """
 
     base: float
     per_step: float = 0.0
-    source: str
+    source: str = ""
     """Who says so."""
     target: str | None = None
     """Name of the target's folder, or its class."""
     gpu: str | None = None
     """Part of the device's name."""
+
+    def __post_init__(self) -> None:
+        for name, value in (("base", self.base), ("per_step", self.per_step)):
+            require(0 <= value <= MOST, f"`{name}` must be 0..{MOST:.0f}, found: {value}")
+        require(self.base + self.per_step > 0, "`base` and `per_step` must not both be 0")
 
     def ratio(self, steps: int) -> float:
         """The ratio r at so many draft steps."""
@@ -58,6 +66,19 @@ def parse_step_cost(text: str) -> StepCost:
         if base + per_step > 0:
             return StepCost(base=base, per_step=per_step, source=f"--step-cost {text}")
     raise UsageError(f"--step-cost: expected {FORMS}, found: {text!r}")
+
+
+def stored_costs(tables: Sequence[Mapping[str, object]], where: str) -> tuple[StepCost, ...]:
+    """The `[[step_costs]]` of eagle3.toml. Raises ConfigError naming the file (`where`), the table and the key."""
+    costs = []
+    for number, table in enumerate(tables, start=1):
+        try:
+            costs.append(from_value(StepCost, {"source": where, **table}))
+        except SchemaError as refused:
+            path, _, rest = str(refused).removeprefix("$").partition(": ")
+            key = f"`{path.lstrip('.')}`: " if path else ""
+            raise ConfigError(f"{where}: step_costs, table {number}: {key}{rest}") from None
+    return tuple(costs)
 
 
 def measured_ratio(served_tok_s: float, plain_tok_s: float, accept_length: float) -> float:

@@ -2,8 +2,15 @@
 
 import pytest
 
-from orchestrator.compare.step_cost import StepCost, best_steps, known_cost, measured_ratio, parse_step_cost
-from orchestrator.errors import UsageError
+from orchestrator.compare.step_cost import (
+    StepCost,
+    best_steps,
+    known_cost,
+    measured_ratio,
+    parse_step_cost,
+    stored_costs,
+)
+from orchestrator.errors import ConfigError, UsageError
 
 KIMI = (0.83, 0.60, 0.45, 0.36, 0.22, 0.16, 0.09, 0.06)  # chance that the first k draft tokens are all accepted
 
@@ -90,3 +97,27 @@ def test_a_stored_cost_holds_for_its_target_and_gpu_alone() -> None:
     assert found("/models/Kimi-K2.5-x", None, "NVIDIA H200") is None
     assert found(None, None, "NVIDIA A100-SXM4-80GB") is anything
     assert found("/models/kimi-k2.5", None, "AMD EPYC") is None
+
+
+def test_stored_costs_are_read_strictly() -> None:
+    (cost,) = stored_costs([{"base": 1.473, "per_step": 0.16, "target": "Kimi-K2.5"}], "/p/eagle3.toml")
+    assert cost.ratio(3) == pytest.approx(1.953)
+    assert cost.source == "/p/eagle3.toml"
+    assert cost.words == "1.473 + 0.16 k"
+
+
+@pytest.mark.parametrize(
+    ("table", "expected"),
+    [
+        ({"bse": 1.0}, "step_costs, table 1: `bse`: unknown key; allowed: base, per_step, source, target, gpu"),
+        ({}, "step_costs, table 1: `base`: missing key"),
+        ({"base": "1"}, "step_costs, table 1: `base`: expected float, found: '1'"),
+        ({"base": -1.0}, "step_costs, table 1: `base` must be 0..1000000, found: -1.0"),
+        ({"base": 0.0}, "step_costs, table 1: `base` and `per_step` must not both be 0"),
+        ({"base": float("nan")}, "step_costs, table 1: `base`: expected a finite number, found: nan"),
+    ],
+)
+def test_a_mistake_in_a_stored_cost_names_file_table_and_key(table: dict[str, object], expected: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        stored_costs([table], "e.toml")
+    assert caught.value.message.startswith(f"e.toml: {expected}")
