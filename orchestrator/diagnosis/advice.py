@@ -5,17 +5,64 @@ more than another capture.
 """
 
 import json
+from collections.abc import Sequence
 
 from orchestrator.compare.stats import Estimate
 from orchestrator.diagnosis.sglang_ids import Spelling
-from orchestrator.diagnosis.verdict import GOOD_FIT, SEPARATION, SERVED_OFFSET, MeasuredReading, Verdict
+from orchestrator.diagnosis.remedies import remedy
+from orchestrator.diagnosis.verdict import (
+    GOOD_FIT,
+    SEPARATION,
+    SERVED_OFFSET,
+    Effect,
+    MeasuredReading,
+    Verdict,
+)
 from remote_payload.schema import StandaloneResult
 
 
 def headline(
-    verdict: Verdict, result: StandaloneResult, best: MeasuredReading, difference: Estimate | None, *, poor: bool
+    verdict: Verdict,
+    result: StandaloneResult,
+    best: MeasuredReading,
+    difference: Estimate | None,
+    *,
+    poor: bool,
+    misread: Sequence[Effect] = (),
 ) -> str:
     """The verdict in a sentence; `difference` is best minus what it was compared with, `poor` as `fix` takes it."""
+    text = _headline(verdict, result, best, difference, poor=poor)
+    if not misread or verdict in ("mis_read", "nothing_fits"):
+        return f"mis-read: {flags_text(misread)}" if verdict == "mis_read" else text
+    return f"{text}; and mis-read: {flags_text(misread)}"
+
+
+def flags_text(misread: Sequence[Effect]) -> str:
+    """e.g. `serving would compute feedback=raw, the drafter reads best with feedback=normed`."""
+    served, best = (
+        ", ".join(
+            f"{key}={value}"
+            for effect in misread
+            for key, value in zip(effect.keys, getattr(effect, side), strict=True)
+        )
+        for side in ("served", "best")
+    )
+    return f"serving would compute {served}, the drafter reads best with {best}"
+
+
+def reading_fix(misread: Sequence[Effect], result: StandaloneResult) -> tuple[str, ...]:
+    """What mends each choice of the computation that is served otherwise than it was trained."""
+    return tuple(
+        line
+        for effect in misread
+        for key, best, served in zip(effect.keys, effect.best, effect.served, strict=True)
+        for line in remedy(key, best, served, result.checkpoint)
+    )
+
+
+def _headline(
+    verdict: Verdict, result: StandaloneResult, best: MeasuredReading, difference: Estimate | None, *, poor: bool
+) -> str:
     if verdict == "cannot_separate":
         return _no_separation(difference)
     close = difference is not None and difference.low is not None and difference.low <= SEPARATION
@@ -27,6 +74,7 @@ def headline(
             "matters; the drafter may have been trained on a state that was not captured"
         ),
         "nothing_fits": "no reading fits: the drafter hardly predicts the target, whatever it is fed",
+        "mis_read": "mis-read",
         "mis_wired": "mis-wired: serving would feed the drafter other states than it reads best",
         "unlabelled": "wiring unknown: the captured states carry no labels, so only the best reading can be named",
         "declared_not_captured": (
@@ -49,7 +97,7 @@ def fix(
     poor: bool,
 ) -> tuple[str, ...]:
     """What to do, a line each. `best` is the reading to serve; `poor`: its accuracy is low and order hardly matters."""
-    if verdict == "sound":
+    if verdict in ("sound", "mis_read"):
         return ()
     if verdict == "unlabelled":
         return ("name the captured states with `--states` (HF hidden_states indices, `embed` for 0) and run again",)

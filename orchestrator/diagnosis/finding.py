@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from orchestrator.compare.stats import CONFIDENCE, Estimate, wilson
+
 Outcome = Literal["passed", "finding", "cannot_tell"]
 
 Severity = Literal["fatal", "serious", "minor", "note"]
@@ -53,3 +55,73 @@ class CheckResult:
     """For `cannot_tell`: what would be needed to tell."""
     refuted_by: str | None = None
     """For findings: what would show that this is not it."""
+    effect: float | None = None
+    """For findings: accepted drafts a position that it costs, about; None = not measured. Findings are ranked by it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subject:
+    """What one check looks at; makes its answers."""
+
+    check: str
+    title: str
+
+    def passed(self, summary: str, evidence: tuple[Evidence, ...] = ()) -> CheckResult:
+        """Looked at and found in order."""
+        return CheckResult(check=self.check, title=self.title, outcome="passed", summary=summary, evidence=evidence)
+
+    def cannot_tell(self, summary: str, *, needs: str, evidence: tuple[Evidence, ...] = ()) -> CheckResult:
+        """Not measured, or not enough: `needs` says what would tell."""
+        return CheckResult(
+            check=self.check, title=self.title, outcome="cannot_tell", summary=summary, needs=needs, evidence=evidence
+        )
+
+    def finding(
+        self,
+        summary: str,
+        *,
+        severity: Severity,
+        cause: Cause,
+        evidence: tuple[Evidence, ...],
+        remedy: tuple[str, ...],
+        refuted_by: str,
+    ) -> CheckResult:
+        """A fault, with its numbers, what mends it, and what would show that it is none."""
+        return CheckResult(
+            check=self.check,
+            title=self.title,
+            outcome="finding",
+            summary=summary,
+            severity=severity,
+            cause=cause,
+            evidence=evidence,
+            remedy=remedy,
+            refuted_by=refuted_by,
+        )
+
+
+def share(name: str, hits: int, n: int) -> Evidence:
+    """A share with Wilson's interval; unknown where n is 0."""
+    found = wilson(min(hits, n), n)
+    confidence = None if found.low is None else CONFIDENCE
+    return Evidence(
+        name=name, value=found.value, unit="share", n=n, low=found.low, high=found.high, confidence=confidence
+    )
+
+
+def figure(name: str, estimate: Estimate, unit: str) -> Evidence:
+    """A figure whose interval goes over rows."""
+    return Evidence(
+        name=name,
+        value=estimate.value,
+        unit=unit,
+        n=estimate.rows,
+        low=estimate.low,
+        high=estimate.high,
+        confidence=None if estimate.low is None else estimate.confidence,
+    )
+
+
+def count(name: str, value: int, of: int | None = None, unit: str = "") -> Evidence:
+    """A plain count, out of `of`."""
+    return Evidence(name=name, value=value, unit=unit, n=of)

@@ -11,6 +11,7 @@ from remote_payload.schema import ReadingFacts
 Verdict = Literal[
     "sound",
     "mis_wired",
+    "mis_read",
     "cannot_separate",
     "poor_fit",
     "nothing_fits",
@@ -19,6 +20,9 @@ Verdict = Literal[
     "cannot_serve",
     "unknown_rule",
 ]
+TopVerdict = Verdict | Literal["generalization_gap", "loading_fault", "data_fault"]
+"""The same for the whole diagnosis: what weighs most, the wiring or something else."""
+
 SERVED_OFFSET = 1
 """Every server pairs the state of token t with the embedding of token t+1."""
 
@@ -31,6 +35,10 @@ GOOD_FIT = 0.5
 Seen on held-out rows of two small drafters: 0.65 where they were fed what they were trained on, 0.30 where not.
 """
 
+CHANGE_SEPARATION = 0.02
+"""Accepted drafts a position by which a change of the computation must be ahead at least, like `SEPARATION`; the
+smallest loss in the field that someone traced to its cause (a rotary base) was 0.05."""
+
 LEAST_FIT = 0.1
 """Step-1 accuracy that the best reading must have; below it the drafter reads nothing, whatever it is fed."""
 
@@ -41,6 +49,27 @@ class MeasuredReading:
 
     facts: ReadingFacts
     figures: ReadingFigures
+
+
+@dataclass(frozen=True, kw_only=True)
+class Effect:
+    """One choice in which the best reading's computation differs from what is served, and what it is worth."""
+
+    keys: tuple[str, ...]
+    """`residual`, `feedback` ... as in `ReadingFacts.changes`; several where they were only measured together."""
+    best: tuple[str, ...]
+    """The best reading's values, a key each."""
+    served: tuple[str, ...]
+    reverted: MeasuredReading | None
+    """The best reading with the served values instead; None = it was not measured on all rows."""
+    difference: Estimate | None
+    """Accepted drafts a position, best minus `reverted`, paired by row."""
+
+    @property
+    def proven(self) -> bool:
+        """Whether the best reading is surely, and by more than next to nothing, ahead."""
+        low = None if self.difference is None else self.difference.low
+        return low is not None and low > CHANGE_SEPARATION
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,3 +92,10 @@ class WiringVerdict:
     headline: str
     fix: tuple[str, ...]
     """What to do, a line each; empty where there is nothing to mend."""
+    effects: tuple[Effect, ...] = ()
+    """Where best and served reading compute otherwise."""
+
+    @property
+    def misread(self) -> tuple[Effect, ...]:
+        """The effects that are proven: the computation that is served is not the one the drafter was trained with."""
+        return tuple(effect for effect in self.effects if effect.proven)

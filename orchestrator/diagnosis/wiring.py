@@ -1,4 +1,4 @@
-"""Is the drafter fed what it was trained on? The declared reading of its inputs against the best one, and the fix.
+"""Is the drafter fed what it was trained on, and computed as it was trained? What is served against the best reading.
 
 The best reading is picked on the data it is then judged by, so the interval that decides is widened (Bonferroni) for
 the readings that were measured on all rows beside the declared one; those that the search left behind are no rivals.
@@ -8,16 +8,20 @@ states were measured on all rows. Not covered: drafters that mix tokens otherwis
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from orchestrator.compare.figures import first_step_difference, reading_figures, same_rows, walk_ratio
+from orchestrator.compare.figures import first_step_difference, same_rows, walk_ratio
 from orchestrator.compare.stats import CONFIDENCE, Estimate
 from orchestrator.diagnosis import advice
+from orchestrator.diagnosis.effects import effects, same_inputs, simplest
+from orchestrator.diagnosis.measured import Measured, gather
 from orchestrator.diagnosis.sglang_ids import spell
 from orchestrator.diagnosis.verdict import (
     GOOD_FIT,
     LEAST_FIT,
     SEPARATION,
     SERVED_OFFSET,
+    Effect,
     MeasuredReading,
     Verdict,
     WiringVerdict,
@@ -37,34 +41,33 @@ def judge_wiring(
     max_new_tokens: int | None = None,
 ) -> WiringVerdict:
     """Judge a standalone test. Raises InvalidRunError where no reading was measured on all rows."""
-    measured = [
-        MeasuredReading(facts=facts, figures=reading_figures(facts.name, rows, hits, max_new_tokens=max_new_tokens))
-        for facts in result.readings
-        if facts.stage == "full"
-    ]
-    if not measured:
-        raise InvalidRunError("expected a reading that was measured on all rows, found none in the result")
-    declared = next((item for item in measured if _is_declared(item.facts, result)), None)
-    ranked = sorted(measured, key=lambda item: (-(item.figures.first_step.value or 0.0), item is not declared))
-    best, runner_up = ranked[0], ranked[1] if len(ranked) > 1 else None
+    return judge(gather(result, (rows, hits), max_new_tokens=max_new_tokens))
+
+
+def judge(measured: Measured) -> WiringVerdict:
+    """The same from figures that are already made."""
+    result, ranking = measured.result, rank(measured)
+    best, declared, confidence = ranking.best, ranking.declared, ranking.confidence
+    runner_up = next((item for item in ranking.ranked if item is not best), None)
     other = runner_up if best is declared else declared
-    confidence = 1 - (1 - CONFIDENCE) / max(1, len(measured) - 1)
     difference = ratio = None
     if other is not None and same_rows(best.figures, other.figures):
         difference = first_step_difference(best.figures, other.figures, confidence)
         ratio = walk_ratio(best.figures, other.figures, CONFIDENCE)
-    equals = _orders_alike(best, ranked, confidence)
+    equals = _orders_alike(best, ranking.ranked, confidence)
     poor = (best.figures.first_step.value or 0.0) < GOOD_FIT and bool(equals)
-    verdict = _verdict(result, best is declared, declared is not None, difference)
+    found = effects(best, result.declared.changes, ranking.ranked, result.checkpoint, confidence)
+    verdict = _verdict(result, ranking, difference, found)
     if (best.figures.first_step.value or 0.0) < LEAST_FIT:
         verdict = "nothing_fits"
-    elif poor and verdict in ("sound", "cannot_separate"):
+    elif poor and verdict in ("sound", "cannot_separate", "mis_read"):
         verdict = "poor_fit"
     # Where the order of the states hardly matters, the one that a server can feed needs no change of weights.
     served = next((item for item in (best, *equals) if _is_in_layer_order(item.facts)), best)
     spelling = None
     if verdict in ADVISED and not poor and served.facts.states is not None:
         spelling = spell(served.facts.states, result.declared.target_class, result.declared.target_layers)
+    misread = tuple(effect for effect in found if effect.proven) if not poor else ()
     return WiringVerdict(
         verdict=verdict,
         best=best,
@@ -75,12 +78,60 @@ def judge_wiring(
         ratio=ratio,
         readings_tried=len(result.readings),
         spelling=spelling,
-        headline=advice.headline(verdict, result, best, difference, poor=poor),
-        fix=advice.fix(verdict, result, served, spelling, difference, poor=poor and verdict != "mis_wired"),
+        headline=advice.headline(verdict, result, best, difference, poor=poor, misread=misread),
+        fix=(
+            *advice.fix(verdict, result, served, spelling, difference, poor=poor and verdict != "mis_wired"),
+            *(advice.reading_fix(misread, result) if verdict != "nothing_fits" else ()),
+        ),
+        effects=found,
     )
 
 
-def _is_declared(facts: ReadingFacts, result: StandaloneResult) -> bool:
+@dataclass(frozen=True, kw_only=True)
+class Ranking:
+    """The readings that were measured on all rows, best first, and the two that matter."""
+
+    ranked: tuple[MeasuredReading, ...]
+    best: MeasuredReading
+    """The first, unless a simpler one is as good."""
+    declared: MeasuredReading | None
+    """What SGLang would feed and compute; its inputs under another computation where that alone was measured."""
+    confidence: float
+    """Widened for the readings that could have come out first by chance."""
+
+
+def rank(measured: Measured) -> Ranking:
+    """Rank by accepted drafts a position. Raises InvalidRunError where no reading was measured on all rows."""
+    result = measured.result
+    full = [
+        MeasuredReading(facts=facts, figures=measured.train.figures[facts.name])
+        for facts in result.readings
+        if facts.stage == "full" and facts.name in measured.train.figures and not is_control(facts)
+    ]
+    if not full:
+        raise InvalidRunError("expected a reading that was measured on all rows, found none in the result")
+    fed = [item for item in full if _is_fed(item.facts, result)]
+    exact = [item for item in fed if item.facts.changes == tuple(sorted(result.declared.changes))]
+    declared = next(iter([*exact, *fed]), None)
+    ranked = tuple(sorted(full, key=lambda item: (-_score(item), item is not declared)))
+    confidence = 1 - (1 - CONFIDENCE) / max(1, len(full) - 1)
+    best = simplest(ranked, declared, confidence)
+    return Ranking(ranked=ranked, best=best, declared=declared, confidence=confidence)
+
+
+def is_control(facts: ReadingFacts) -> bool:
+    """Whether a reading only shows what the drafter does without its states."""
+    return any(change.startswith("states=") for change in facts.changes)
+
+
+def _score(item: MeasuredReading) -> float:
+    """Accept length over positions; of step 1 alone where no chain is whole."""
+    whole = item.figures.accept_length_mean.value
+    return 1 + (item.figures.first_step.value or 0.0) if whole is None else whole
+
+
+def _is_fed(facts: ReadingFacts, result: StandaloneResult) -> bool:
+    """Whether these are the inputs that serving would feed."""
     return facts.slots == result.declared.slots and facts.token_offset == SERVED_OFFSET
 
 
@@ -94,17 +145,18 @@ def _orders_alike(
     """Readings of the same states in another order that the best one is surely not, or hardly, ahead of."""
     alike = []
     for item in ranked:
-        orders = item is not best and set(item.facts.slots) == set(best.facts.slots)
-        if not orders or item.facts.token_offset != best.facts.token_offset:
-            continue
-        if same_rows(best.figures, item.figures):
+        orders = item.facts.slots != best.facts.slots and set(item.facts.slots) == set(best.facts.slots)
+        rest = (item.facts.token_offset, item.facts.changes) == (best.facts.token_offset, best.facts.changes)
+        if orders and rest and same_rows(best.figures, item.figures):
             ahead = first_step_difference(best.figures, item.figures, confidence)
             if ahead.low is not None and ahead.low <= SEPARATION:
                 alike.append(item)
     return tuple(alike)
 
 
-def _verdict(result: StandaloneResult, best_is_declared: bool, placed: bool, difference: Estimate | None) -> Verdict:
+def _verdict(
+    result: StandaloneResult, ranking: Ranking, difference: Estimate | None, found: Sequence[Effect]
+) -> Verdict:
     declared = result.declared
     if result.rows.states is None:
         return "unlabelled"
@@ -112,10 +164,29 @@ def _verdict(result: StandaloneResult, best_is_declared: bool, placed: bool, dif
         return "unknown_rule"
     if declared.problem is not None:
         return "cannot_serve"
-    if not placed:
+    if ranking.declared is None:
         return "declared_not_captured"
     if difference is None or difference.low is None:
         return "cannot_separate"
-    if best_is_declared:
+    if ranking.best is ranking.declared:
         return "sound"
-    return "mis_wired" if difference.low > SEPARATION else "cannot_separate"
+    ahead = _wiring_difference(ranking)
+    if ahead is not None and ahead.low is not None and ahead.low > SEPARATION:
+        return "mis_wired"
+    return "mis_read" if any(effect.proven for effect in found) else "cannot_separate"
+
+
+def _wiring_difference(ranking: Ranking) -> Estimate | None:
+    """Step-1 accuracy that the inputs alone are worth: both sides computed alike where such a pair was measured."""
+    best, declared = ranking.best, ranking.declared
+    if declared is None or same_inputs(best, declared):
+        return None
+    pairs = [(best, item) for item in ranking.ranked if same_inputs(item, declared)]
+    pairs = [(a, b) for a, b in pairs if b.facts.changes == a.facts.changes]
+    pairs += [
+        (item, declared)
+        for item in ranking.ranked
+        if same_inputs(item, best) and item.facts.changes == declared.facts.changes
+    ]
+    a, b = [*pairs, (best, declared)][0]
+    return first_step_difference(a.figures, b.figures, ranking.confidence) if same_rows(a.figures, b.figures) else None
