@@ -6,6 +6,7 @@ Every value keeps its source, so that a result can say what was used and where i
 import dataclasses
 import difflib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,11 @@ from remote_payload.schema.record import from_value
 
 MAX_DIGITS = 6
 """Of a layer's number: far more than any model has, far less than Python refuses to read."""
+FLAGS = {"max_memory_bytes": "--max-memory"}
+"""Flags that are not called as the setting is."""
+UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
+_SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,6})?) ?([A-Za-z]*)")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,12 +42,29 @@ def bundled_folder() -> Path:
     return installed if installed.is_dir() else package.parent / "jobs"
 
 
-def plan(kind: str, config: Config, own_file: Path | None, flags: Mapping[str, object]) -> PlannedJob:
+@dataclass(frozen=True, kw_only=True)
+class EarlierRun:
+    """A run whose work is taken over, and with it the job it was asked to do."""
+
+    run_id: str
+    job_json: str
+
+
+def plan(
+    kind: str,
+    config: Config,
+    own_file: Path | None,
+    flags: Mapping[str, object],
+    earlier: EarlierRun | None = None,
+) -> PlannedJob:
     """Overlay the layers and check the result. Raises JobFileError naming the source, the key and what is allowed."""
     bundled = bundled_folder() / f"{kind}.toml"
     layers: list[tuple[str, Mapping[str, Any]]] = [(f"jobs/{kind}.toml", _read(bundled, kind))]
     if kind in config.jobs:
         layers.append((f"{config.path} [jobs.{kind}]", config.jobs[kind]))
+    if earlier is not None:
+        asked = json.loads(earlier.job_json)
+        layers.append((f"run {earlier.run_id}", {key: asked[key] for key in asked if key not in ("kind", "resume")}))
     if own_file is not None:
         layers.append((str(own_file), _read(own_file, kind)))
     layers.append(("flag", {key: value for key, value in flags.items() if value is not None}))
@@ -69,6 +92,15 @@ def parse_states(text: object, source: str) -> list[int]:
     return states
 
 
+def parse_size(text: str, source: str) -> int:
+    """`20GiB`, `20 GB`, `512MiB` or plain bytes -> bytes."""
+    found = _SIZE.fullmatch(text.strip())
+    unit = UNITS.get(found.group(2).upper()) if found else None
+    if found is None or unit is None:
+        raise JobFileError(f"{source}: expected a size like `20GiB`, `512MiB` or `16GB`, found: {text[:40]!r}")
+    return int(float(found.group(1)) * unit)
+
+
 def _read(path: Path, kind: str) -> dict[str, Any]:
     raw = read_toml(path, JobFileError)
     found = raw.pop("kind", None)
@@ -90,15 +122,28 @@ def _overlay(kind: str, layers: list[tuple[str, Mapping[str, Any]]]) -> PlannedJ
     sources: dict[str, str] = {}
     for source, layer in layers:
         for key, value in layer.items():
-            origin = f"--{key.replace('_', '-')}" if source == "flag" else source
+            origin = _flag(key) if source == "flag" else source
             _check_key(key, allowed, origin)
-            values[key] = parse_states(value, origin) if key == "states" else value
+            values[key] = _parsed(key, value, origin)
             sources[key] = origin
     try:
         job = from_value(record, {"kind": kind, **values})
     except SchemaError as error:
         raise JobFileError(_explain(str(error), sources)) from None
     return PlannedJob(job=job, settings=_settings(job, allowed, sources))
+
+
+def _flag(key: str) -> str:
+    return FLAGS.get(key, f"--{key.replace('_', '-')}")
+
+
+def _parsed(key: str, value: object, source: str) -> object:
+    """Settings that people write in words of their own."""
+    if key == "states" and value is not None:
+        return parse_states(value, source)
+    if key == "max_memory_bytes" and isinstance(value, str):
+        return parse_size(value, source)
+    return value
 
 
 def _check_key(key: str, allowed: list[str], source: str) -> None:
@@ -114,7 +159,7 @@ def _explain(message: str, sources: Mapping[str, str]) -> str:
     path, _, rest = message.removeprefix("$").partition(": ")
     key = path.lstrip(".").split("[")[0].split(".")[0]
     if rest.startswith("missing key"):
-        return f"`{key}` is not set; give --{key.replace('_', '-')} or set it in eagle3.toml or a job file"
+        return f"`{key}` is not set; give {_flag(key)} or set it in eagle3.toml or a job file"
     if key:
         return f"{sources.get(key, 'job')}: `{key}`: {rest}"
     named = next((name for name in sources if f"`{name}`" in rest), None)

@@ -7,7 +7,7 @@ import pytest
 from orchestrator import jobfile
 from orchestrator.config import Config
 from orchestrator.errors import JobFileError
-from remote_payload.schema import StandaloneJob
+from remote_payload.schema import StandaloneJob, to_json
 
 PATHS = {"draft": "/d", "rows": "/r"}
 
@@ -48,6 +48,14 @@ def test_layers_overlay_in_order_and_keep_their_source(tmp_path: Path) -> None:
         ({**PATHS, "states": "0,-1"}, "found: '-1'"),
         ({**PATHS, "states": f"0,{'9' * 5000}"}, "--states: each of `states` must be a hidden_states index"),
         ({**PATHS, "states": "2,2"}, "--states: `states` must not repeat an index"),
+        ({**PATHS, "max_memory_bytes": "20 parsecs"}, "--max-memory: expected a size like `20GiB`"),
+        ({**PATHS, "max_memory_bytes": "-1"}, "--max-memory: expected a size"),
+        ({**PATHS, "max_memory_bytes": "9" * 5000}, "--max-memory: expected a size"),
+        ({**PATHS, "max_memory_bytes": "0"}, "--max-memory: `max_memory_bytes` must be at least 1"),
+        ({**PATHS, "sweep": "all"}, "--sweep: `sweep`: expected one of 'full', 'wiring', found: 'all'"),
+        ({**PATHS, "heldout_merged": "/m"}, "`heldout_merged` belongs to `heldout`"),
+        ({**PATHS, "capture_rows": -1}, "--capture-rows: `capture_rows` must not be negative"),
+        ({**PATHS, "resume": "A b"}, "--resume: `resume` must be the id of a run, found: 'A b'"),
         ({**PATHS, "stps": 3}, "--stps: unknown key `stps` (did you mean `steps`?); allowed: draft, rows"),
     ],
 )
@@ -55,6 +63,35 @@ def test_mistakes_name_their_source(flags: dict[str, object], expected: str) -> 
     with pytest.raises(JobFileError) as caught:
         jobfile.plan("standalone", Config(), None, flags)
     assert expected in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("20GiB", 20 * 2**30),
+        ("1.5 gib", 3 * 2**29),
+        ("16GB", 16 * 10**9),
+        ("512mib", 2**29),
+        ("4096", 4096),
+        ("1tb", 10**12),
+    ],
+)
+def test_sizes_are_written_as_people_write_them(text: str, size: int) -> None:
+    planned = jobfile.plan("standalone", Config(), None, {**PATHS, "max_memory_bytes": text})
+    assert isinstance(planned.job, StandaloneJob)
+    assert planned.job.max_memory_bytes == size
+
+
+def test_an_earlier_run_is_asked_for_again_and_flags_still_win() -> None:
+    asked = StandaloneJob(draft="/d", rows="/r", states=(0, 2), steps=7, resume="run-0")
+    earlier = jobfile.EarlierRun(run_id="run-1", job_json=to_json(asked))
+    config = Config(path=Path("/p/eagle3.toml"), jobs={"standalone": {"steps": 5}})
+    planned = jobfile.plan("standalone", config, None, {"resume": "run-1", "threads": 2}, earlier)
+    job = planned.job
+    assert isinstance(job, StandaloneJob)
+    assert (job.draft, job.states, job.steps, job.threads, job.resume) == ("/d", (0, 2), 7, 2, "run-1")
+    sources = {setting.key: setting.source for setting in planned.settings}
+    assert (sources["draft"], sources["threads"]) == ("run run-1", "--threads")
 
 
 def test_a_job_file_of_another_kind_and_an_unknown_table(tmp_path: Path) -> None:

@@ -12,7 +12,8 @@ from orchestrator.cli.live import watching
 from orchestrator.cli.options import Decorator, accept_new_option, host_option, open_session
 
 if TYPE_CHECKING:
-    from orchestrator.jobfile import PlannedJob
+    from orchestrator.jobfile import EarlierRun, PlannedJob
+    from orchestrator.store import Store
 
 
 def _launch_options() -> Decorator:
@@ -53,6 +54,13 @@ def run() -> None:
 @click.option("--device", help="auto, cpu, cuda or cuda:N.")
 @click.option("--threads", type=int, help="CPU threads.")
 @click.option("--max-rows", type=int, help="Read at most so many rows.")
+@click.option("--search-rows", type=int, help="Rows of the search over all readings, before the finalists.")
+@click.option("--heldout", help="Folder of captured rows the drafter was not trained on, on the host.")
+@click.option("--heldout-merged", help="Merged JSONL of the held-out rows, on the host.")
+@click.option("--sweep", help="full: also how the drafter computes; wiring: states and token offsets alone.")
+@click.option("--capture-rows", type=int, help="Rows compared with a fresh forward of the target; 0: none.")
+@click.option("--max-memory", "max_memory_bytes", help="Peak memory to stay below, e.g. 20GiB.")
+@click.option("--resume", metavar="RUN", help="Go on with the finished rows of an earlier run on this host.")
 @_launch_options()
 def standalone(**flags: Any) -> None:
     """Test a drafter outside SGLang, on captured training samples.
@@ -81,13 +89,13 @@ def _run(kind: str, flags: dict[str, Any]) -> None:
 
     host_name, as_json, detach = flags.pop("host_name"), flags.pop("as_json"), flags.pop("detach")
     run_id, accept_new, find = flags.pop("run_id"), flags.pop("accept_new"), flags.pop("find_python")
+    store = Store.default()
     order = Order(
-        planned=_plan(kind, flags),
+        planned=_plan(kind, flags, host_name, store),
         run_id=_checked(run_id) or new_run_id(kind, time.gmtime()),
         detach=detach,
         fresh_python=find,
     )
-    store = Store.default()
     with (
         watching(as_json=as_json) as tell,
         open_session(host_name, tell, accept_new=accept_new) as session,
@@ -100,11 +108,32 @@ def _run(kind: str, flags: dict[str, Any]) -> None:
         end(record, store, as_json=as_json)
 
 
-def _plan(kind: str, flags: dict[str, Any]) -> "PlannedJob":
+def _plan(kind: str, flags: dict[str, Any], host_name: str, store: "Store") -> "PlannedJob":
     from orchestrator import config, jobfile
 
     own_file = flags.pop("job_file")
-    return jobfile.plan(kind, config.load(config.here()), own_file, flags)
+    earlier = None
+    if flags.get("resume") is not None:
+        earlier = _earlier(flags["resume"], kind, host_name, store)
+        flags["resume"] = flags["resume"] if earlier is None else earlier.run_id
+    return jobfile.plan(kind, config.load(config.here()), own_file, flags, earlier)
+
+
+def _earlier(name: str, kind: str, host_name: str, store: "Store") -> "EarlierRun | None":
+    """The run to go on with, and what it was asked to do; None for one that only its host knows."""
+    from orchestrator.errors import NotFoundError, UsageError
+    from orchestrator.jobfile import EarlierRun
+
+    try:
+        record = store.load(name)
+    except NotFoundError:
+        return None
+    if (record.job_kind, record.host.name) != (kind, host_name):
+        raise UsageError(
+            f"--resume: expected a run of {kind} on {host_name}, `{record.run_id}` is one of: "
+            f"{record.job_kind} on {record.host.name}"
+        )
+    return EarlierRun(run_id=record.run_id, job_json=record.spec.job_json)
 
 
 def _checked(run_id: str | None) -> str | None:
