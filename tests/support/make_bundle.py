@@ -17,6 +17,8 @@ from safetensors.torch import load_file, save_file
 TRAIN_ROWS = (1, 2, 5, 9, 10, 12, 15, 16, 18, 20)
 """The shortest of the captured training rows, greedy and sampled ones."""
 SERVED_ROWS = {"train": (5,), "heldout": (8,)}
+UNSEEN_ROWS = (6, 8, 11, 15, 21, 22)
+"""The shortest of the held-out rows, three greedy and three sampled ones."""
 SERVED_RUNS = ("std_right", "embed_right", "embed_story_wrong", "embed_override_1_16")
 TARGET_TENSORS = ("model.embed_tokens.weight", "model.norm.weight", "lm_head.weight")
 STORY = "story_4state/rows_0-2000"
@@ -31,6 +33,7 @@ def main(full: Path, project: Path) -> None:
     _write_rows(full / "train", data)
     _write_served(full, golden)
     _write_predictions(full, golden)
+    _write_unseen(full, golden)
     for path in [*data.rglob("*"), *golden.rglob("*")]:
         path.chmod(0o755 if path.is_dir() else 0o644)  # save_file writes 0600
 
@@ -97,6 +100,14 @@ def _write_predictions(full: Path, golden: Path) -> None:
     heldout.mkdir(parents=True, exist_ok=True)
     plain = (full / "heldout" / STORY / "data_0.ckpt").read_bytes()
     (heldout / "data_0.ckpt.gz").write_bytes(gzip.compress(plain, 9, mtime=0))
+
+
+def _write_unseen(full: Path, golden: Path) -> None:
+    folder = golden / "unseen" / "rows_0-2000"
+    folder.mkdir(parents=True, exist_ok=True)
+    for new, old in enumerate(UNSEEN_ROWS):
+        plain = (full / "heldout" / STORY / f"data_{old}.ckpt").read_bytes()
+        (folder / f"data_{new}.ckpt.gz").write_bytes(gzip.compress(plain, 9, mtime=0))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,121 @@
+"""One fault each in the captured rows. Every function breaks a scene in exactly one way."""
+
+import shutil
+
+import torch
+
+from tests.support.broken_scene import Scene, Tensors
+
+WIDTH = 128
+STATES, FINAL, TOKENS, MASK = "aux_hidden_state", "hidden_state", "input_ids", "loss_mask"
+
+
+def _slots(row: Tensors) -> list[torch.Tensor]:
+    return list(row[STATES].split(WIDTH, dim=2))
+
+
+def rolled_states(scene: Scene) -> None:
+    """The states of the token before stand beside each token; the final states do not move."""
+    scene.edit_rows(lambda _, row: row.update({STATES: row[STATES].roll(1, dims=1)}))
+
+
+def mask_a_token_early(scene: Scene) -> None:
+    """The loss mask begins and ends a token too early."""
+    scene.edit_rows(lambda _, row: row.update({MASK: row[MASK].roll(-1)}))
+
+
+def mask_a_token_late(scene: Scene) -> None:
+    """The loss mask begins a token too late."""
+
+    def change(_: int, row: Tensors) -> None:
+        row[MASK] = row[MASK].roll(1)
+        row[MASK][0] = 0
+
+    scene.edit_rows(change)
+
+
+def mask_everything(scene: Scene) -> None:
+    """Prompts are trained and judged as if they were answers."""
+    scene.edit_rows(lambda _, row: row[MASK].fill_(1))
+
+
+def nan_rows(scene: Scene) -> None:
+    """Three rows of ten hold a NaN."""
+
+    def change(number: int, row: Tensors) -> None:
+        if number < 3:
+            row[STATES][0, 50, 7] = float("nan")
+
+    scene.edit_rows(change)
+
+
+def cut_rows(scene: Scene) -> None:
+    """All rows end at the longest length, in the middle of their response."""
+
+    def change(_: int, row: Tensors) -> None:
+        for name, tensor in row.items():
+            row[name] = (tensor[:, :80] if tensor.dim() == 3 else tensor[:80]).clone()
+
+    scene.edit_rows(change)
+
+
+def same_rows_twice(scene: Scene) -> None:
+    """Half of the rows are the other half again."""
+    paths = scene.rows()
+    for twin, path in zip(paths[5:], paths[:5], strict=True):
+        shutil.copyfile(path, twin)
+
+
+def train_rows_held_out(scene: Scene) -> None:
+    """Held-out rows that the drafter was trained on."""
+    for twin, path in zip(scene.rows("heldout")[:4], scene.rows(), strict=False):
+        shutil.copyfile(path, twin)
+
+
+def teacher_of_another_layer(scene: Scene) -> None:
+    """The final state is that of a layer in the middle, after the target's norm."""
+    norm = scene.target_tensor("model.norm.weight").float()
+
+    def change(_: int, row: Tensors) -> None:
+        state = _slots(row)[3].float()
+        state = state * torch.rsqrt(state.square().mean(dim=-1, keepdim=True) + 1e-5) * norm
+        row[FINAL] = state.to(row[FINAL].dtype)
+
+    scene.edit_rows(change)
+
+
+def teacher_a_token_late(scene: Scene) -> None:
+    """The final states stand a token too late."""
+    scene.edit_rows(lambda _, row: row.update({FINAL: row[FINAL].roll(1, dims=1)}))
+
+
+def swapped_slots(scene: Scene) -> None:
+    """The last captured state was written where the second is said to be, and the other way round."""
+
+    def change(_: int, row: Tensors) -> None:
+        embed, first, middle, last = _slots(row)
+        row[STATES] = torch.cat((embed, last, middle, first), dim=2)
+
+    scene.edit_rows(change)
+
+
+def same_state_twice(scene: Scene) -> None:
+    """One layer was captured into two slots."""
+
+    def change(_: int, row: Tensors) -> None:
+        embed, first, middle, _last = _slots(row)
+        row[STATES] = torch.cat((embed, first, middle, middle), dim=2)
+
+    scene.edit_rows(change)
+
+
+def unnormed_final(scene: Scene) -> None:
+    """No fault: the final state before the target's norm, as vLLM stores it. Its scale is drawn, as none is stored."""
+    norm = scene.target_tensor("model.norm.weight").float()
+
+    def change(number: int, row: Tensors) -> None:
+        draw = torch.Generator().manual_seed(number)
+        scale = 5 + 20 * torch.rand(1, row[FINAL].shape[1], 1, generator=draw)
+        row[FINAL] = (row[FINAL].float() / norm * scale).to(row[FINAL].dtype)
+
+    scene.edit_rows(change)
