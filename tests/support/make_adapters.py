@@ -1,4 +1,4 @@
-"""Make drafters that need another computation, or ail in one way: `python -m tests.support.make_adapters FULL_DATA_SET`.
+"""Make drafters that need another computation, or ail in one way; `python -m tests.support.make_adapters FULL_DATA`.
 
 Each is the bundled `drafter_std` plus a low-rank change of its matrices, trained here with autograd on captured rows
 and stored under `tests/golden/standalone/adapters/` (some 60 KB each): real trained weights, no made-up numbers.
@@ -146,7 +146,7 @@ class Course:
         optimiser = torch.optim.AdamW(self.low.values(), lr=self.lesson.rate, weight_decay=0.01)
         total = self.lesson.epochs * len(self.rows)
         schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, total)
-        shuffle = random.Random(0)  # noqa: S311
+        shuffle = random.Random(0)
         for epoch in range(self.lesson.epochs):
             hits = torch.zeros(STEPS)
             for row in shuffle.sample(self.rows, len(self.rows)):
