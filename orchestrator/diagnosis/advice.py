@@ -8,8 +8,8 @@ import json
 from collections.abc import Sequence
 
 from orchestrator.compare.stats import Estimate
-from orchestrator.diagnosis.sglang_ids import Spelling
 from orchestrator.diagnosis.remedies import remedy
+from orchestrator.diagnosis.sglang_ids import Spelling
 from orchestrator.diagnosis.verdict import (
     GOOD_FIT,
     SEPARATION,

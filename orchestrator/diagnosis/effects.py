@@ -42,9 +42,7 @@ def same_inputs(a: MeasuredReading, b: MeasuredReading) -> bool:
     return a.facts.slots == b.facts.slots and a.facts.token_offset == b.facts.token_offset
 
 
-def simplest(
-    ranked: Sequence[MeasuredReading], declared: MeasuredReading | None, confidence: float
-) -> MeasuredReading:
+def simplest(ranked: Sequence[MeasuredReading], declared: MeasuredReading | None, confidence: float) -> MeasuredReading:
     """The first reading, or a simpler one of the same inputs that it is not surely, nor by much, ahead of.
 
     What is served is the simplest, then the checkpoint's own computation, then the fewest changes.
@@ -71,7 +69,7 @@ def effects(
     checkpoint: CheckpointFacts,
     confidence: float,
 ) -> tuple[Effect, ...]:
-    """An effect for each choice in which `best` and what is served differ; one for all, where only that was measured."""
+    """An effect for each choice in which `best` and what is served differ; one for all where only that was measured."""
     ours, theirs = changed(best.facts.changes), changed(declared_changes)
     keys = sorted(key for key in ours.keys() | theirs.keys() if ours.get(key) != theirs.get(key))
     single = [_effect(best, (key,), declared_changes, measured, checkpoint, confidence) for key in keys]

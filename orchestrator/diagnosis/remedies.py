@@ -47,7 +47,8 @@ _LINES: dict[tuple[str, str], tuple[str, ...]] = {
         "`d2t = d2t - torch.arange(len(d2t))`, under the same name",
     ),
     ("vocabulary", "identity"): (
-        "lm_head's rows are the first target ids in order, whatever d2t says: store zeros, `d2t = torch.zeros_like(d2t)`",
+        "lm_head's rows are the first target ids in order, whatever d2t says: store zeros, "
+        "`d2t = torch.zeros_like(d2t)`",
     ),
     ("vocabulary", "offset"): ("d2t is right as offsets: look at what makes the engine read it otherwise",),
     ("position_start", "1"): ("no flag sets where positions start: the drafter must be trained again from 0",),

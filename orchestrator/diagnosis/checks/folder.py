@@ -1,0 +1,34 @@
+"""Folder hygiene: two weight files, an index that disagrees, old vocabulary maps. Engines take what sorts last."""
+
+from orchestrator.diagnosis.finding import CheckResult, Evidence, Subject, count
+from orchestrator.diagnosis.measured import Measured
+from remote_payload.schema import WeightFile
+
+FOLDER = Subject(check="folder", title="folder hygiene")
+
+
+def check(measured: Measured) -> tuple[CheckResult, ...]:
+    """A finding for each file with a problem."""
+    files = measured.result.checkpoint.files
+    if not files:
+        return (FOLDER.cannot_tell("the result lists no files", needs="a run of this version"),)
+    found = tuple(_finding(file) for file in files if file.problem is not None)
+    if found:
+        return found
+    used = sum(file.used for file in files)
+    return (FOLDER.passed("one set of weights, nothing beside it", (count("files used", used, len(files)),)),)
+
+
+def _finding(file: WeightFile) -> CheckResult:
+    weights = file.role == "weights" or bool(file.tensors) or file.used
+    name = f"size of {file.name} ({file.role}, {'used' if file.used else 'not used'} here)"
+    return FOLDER.finding(
+        f"{file.name}: {file.problem}",
+        severity="serious" if weights else "minor",
+        cause="loading",
+        evidence=(Evidence(name=name, value=file.size_bytes, unit="bytes", n=file.tensors),),
+        remedy=(
+            f"keep the file that belongs to this drafter and move {file.name} (or the other one) out of the folder",
+        ),
+        refuted_by="an engine whose log names the files it loaded, and this is none of them",
+    )

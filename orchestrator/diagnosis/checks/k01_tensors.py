@@ -1,0 +1,148 @@
+"""K1: is every tensor there, used, and trained? Missing, unused, duplicate and random-looking tensors."""
+
+from orchestrator.diagnosis.finding import CheckResult, Evidence, Subject, count
+from orchestrator.diagnosis.measured import Measured
+from remote_payload.schema import CheckpointFacts, TensorProblem, TensorStatistics
+
+INVENTORY = Subject(check="K1", title="tensor inventory")
+CONTENTS = Subject(check="K1", title="tensor contents")
+
+COMPUTING = ("norm", "fc", "proj", "lm_head")
+"""Parts of the name of a tensor that would change the computation if it were used."""
+
+RANDOM_EXCESS = 1.1
+"""Spectral excess below which a matrix looks like independent random numbers (theirs is about 1). Seen: 1.65 to 3.3 in
+the matrices of two trained drafters."""
+RANDOM_SPREAD = 1.4
+"""Spread of row norms that goes with it: 1 for normal, 0.63 for uniform numbers; 2.2 to 4 in trained matrices."""
+DUPLICATES_PRUNED = 0.02
+"""Share of equal rows in the head of a pruned vocabulary that a frequency-ranked map does not explain."""
+DUPLICATES_FULL = 0.2
+"""The same for a full vocabulary, where a target's reserved tokens may well share one row."""
+
+
+def check(measured: Measured) -> tuple[CheckResult, ...]:
+    """Inventory and contents, a finding for each fault."""
+    checkpoint = measured.result.checkpoint
+    return (*_inventory(checkpoint), *_contents(checkpoint))
+
+
+def _inventory(checkpoint: CheckpointFacts) -> tuple[CheckResult, ...]:
+    if checkpoint.problems:
+        return tuple(_problem(item) for item in checkpoint.problems)
+    if not checkpoint.tensors:
+        return (INVENTORY.cannot_tell("the result lists no tensors", needs="a run of this version"),)
+    evidence = (
+        count("tensors used", len(checkpoint.tensors)),
+        count("captured states that fc joins", checkpoint.slots),
+    )
+    return (INVENTORY.passed("every tensor that is expected is there, well shaped, and none is unused", evidence),)
+
+
+def _problem(item: TensorProblem) -> CheckResult:
+    evidence = (Evidence(name=f"{item.name}, expected {item.expected}", value=item.found),)
+    if item.problem != "unexpected":
+        return INVENTORY.finding(
+            f"tensor `{item.name}` is {item.problem.replace('_', ' ')}",
+            severity="fatal",
+            cause="loading",
+            evidence=evidence,
+            remedy=("export the drafter again; SGLang leaves a missing tensor at random values without a word",),
+            refuted_by="the tensor under another name in the drafter's files",
+        )
+    computing = any(part in item.name for part in COMPUTING)
+    return INVENTORY.finding(
+        f"tensor `{item.name}` is not used",
+        severity="serious" if computing else "minor",
+        cause="loading",
+        evidence=evidence,
+        remedy=(
+            ("find the config flag that uses it (`norm_before_fc` for input_norm, `fc_norm` for fc_norm.N) or the name "
+             "that the loader expects: engines skip it silently",)
+            if computing
+            else ("nothing, if it is known to be left over; engines skip it silently",)
+        ),
+        refuted_by="a trainer that stores it and computes without it",
+    )  # fmt: skip
+
+
+def _contents(checkpoint: CheckpointFacts) -> tuple[CheckResult, ...]:
+    statistics = checkpoint.statistics
+    if not statistics:
+        return (CONTENTS.cannot_tell("the result holds no statistics of the tensors", needs="a run of this version"),)
+    found = [finding for item in statistics for finding in _oddities(item, checkpoint)]
+    if found:
+        return tuple(found)
+    excesses = [item.spectral_excess for item in statistics if item.spectral_excess is not None]
+    untrained = sum(item.constant == 1.0 for item in statistics)
+    evidence = (
+        count("tensors looked at", len(statistics)),
+        Evidence(name="least spectral excess of a matrix (1 = random)", value=min(excesses, default=None)),
+        count("norms that are 1 throughout (bfloat16 training may never move them)", untrained),
+    )
+    return (CONTENTS.passed("no tensor looks random, constant or duplicated", evidence),)
+
+
+def _oddities(item: TensorStatistics, checkpoint: CheckpointFacts) -> list[CheckResult]:
+    matrix = item.spectral_excess is not None or item.row_norm_spread is not None
+    if item.constant is not None and (matrix or item.constant == 0.0):
+        return [_constant(item)]
+    found = []
+    if _looks_random(item):
+        found.append(_random(item))
+    if item.name == "lm_head.weight" and _duplicated(item, checkpoint):
+        found.append(_duplicates(item, checkpoint))
+    return found
+
+
+def _looks_random(item: TensorStatistics) -> bool:
+    excess, spread = item.spectral_excess, item.row_norm_spread
+    return excess is not None and excess < RANDOM_EXCESS and (spread is None or spread < RANDOM_SPREAD)
+
+
+def _duplicated(item: TensorStatistics, checkpoint: CheckpointFacts) -> bool:
+    pruned = checkpoint.draft_vocab_size < checkpoint.vocab_size
+    limit = DUPLICATES_PRUNED if pruned else DUPLICATES_FULL
+    return item.duplicate_rows >= 3 and item.duplicate_rows > limit * checkpoint.draft_vocab_size
+
+
+def _constant(item: TensorStatistics) -> CheckResult:
+    return CONTENTS.finding(
+        f"tensor `{item.name}` has one value throughout",
+        severity="fatal",
+        cause="loading",
+        evidence=(Evidence(name=f"value of all entries of {item.name}", value=item.constant),),
+        remedy=("export the drafter again from its training state",),
+        refuted_by="a training state that holds the same",
+    )
+
+
+def _random(item: TensorStatistics) -> CheckResult:
+    return CONTENTS.finding(
+        f"tensor `{item.name}` looks like random numbers, as if it was never trained or loaded",
+        severity="fatal" if item.name in ("lm_head.weight", "fc.weight") else "serious",
+        cause="loading",
+        evidence=(
+            Evidence(name=f"spectral excess of {item.name} (1 = random)", value=item.spectral_excess),
+            Evidence(name="spread of its row norms (1 = normal numbers)", value=item.row_norm_spread),
+            Evidence(name="standard deviation", value=item.std),
+        ),
+        remedy=("export the drafter again and compare this tensor with the one in the training state",),
+        refuted_by="the training state's tensor being the same and far from its own first value",
+    )
+
+
+def _duplicates(item: TensorStatistics, checkpoint: CheckpointFacts) -> CheckResult:
+    return CONTENTS.finding(
+        "many rows of lm_head are bit-identical: they were picked with the offsets of d2t taken as row numbers",
+        severity="fatal",
+        cause="loading",
+        evidence=(
+            count("rows of lm_head that equal an earlier one", item.duplicate_rows, checkpoint.draft_vocab_size),
+        ),
+        remedy=(
+            "export again and pick the rows `arange(len(d2t)) + d2t` of the full head (TorchSpec's pruning at export "
+            "picked the rows `d2t`)",
+        ),
+        refuted_by="a full head in the training state whose rows at those target ids are identical as well",
+    )

@@ -1,0 +1,128 @@
+"""K3: whether the draft vocabulary's map leads where lm_head's rows belong: d2t in every reading, t2d, coverage."""
+
+from orchestrator.compare.figures import coverage
+from orchestrator.diagnosis.checks.factors import factor_results
+from orchestrator.diagnosis.finding import CheckResult, Evidence, Severity, Subject, count, share
+from orchestrator.diagnosis.measured import Measured
+from orchestrator.diagnosis.remedies import remedy
+from remote_payload.schema import CheckpointFacts, MapReading, VocabularyFacts
+
+MAP = Subject(check="K3", title="vocabulary map")
+COVERAGE = Subject(check="K3", title="vocabulary coverage")
+READING = Subject(check="K3", title="vocabulary map as read")
+
+OUTSIDE = 0.1
+"""Share of the teacher's choices outside the draft vocabulary: it bounds acceptance. Seen in sound sets: up to 3 %."""
+FAR_OUTSIDE = 0.25
+
+
+def check(measured: Measured) -> tuple[CheckResult, ...]:
+    """The map itself, how its readings do, and what share of the target's choices it covers."""
+    checkpoint = measured.result.checkpoint
+    vocabulary = checkpoint.vocabulary
+    if vocabulary is None:
+        return (
+            MAP.cannot_tell("the result says nothing about d2t", needs="a run of this version"),
+            _coverage(measured),
+        )
+    found = _map(vocabulary, checkpoint)
+    read = [item for item in factor_results(READING, measured, ("vocabulary",)) if item.outcome == "finding"]
+    known = found.outcome == "finding" or bool(read)
+    return (*(() if read and found.outcome != "finding" else (found,)), *read, _coverage(measured, known=known))
+
+
+def _map(vocabulary: VocabularyFacts, checkpoint: CheckpointFacts) -> CheckResult:
+    size = vocabulary.draft_vocab_size
+    pruned = size < vocabulary.vocab_size
+    offset = next((item for item in vocabulary.readings if item.reading == "offset"), None)
+    if not vocabulary.d2t:
+        if not pruned:
+            return MAP.passed("the full vocabulary, without a map", (count("draft tokens", size),))
+        return _finding("there is no d2t although the vocabulary is pruned: engines propose the first ids", vocabulary)
+    if offset is None:
+        return MAP.cannot_tell("d2t was not read as offsets", needs="a run of this version")
+    if pruned and vocabulary.all_zero and offset.agrees_with_t2d is not True:
+        text = "d2t is all zero although the vocabulary is pruned: every proposal is one of the first ids"
+        return _finding(text, vocabulary, ("export d2t again: offsets, target id minus draft id",))
+    if not _leads(offset, size):
+        return _no_offsets(vocabulary, checkpoint)
+    return _oddities(offset, vocabulary) or MAP.passed(
+        "d2t holds offsets to distinct, increasing target ids", _evidence(vocabulary)
+    )
+
+
+def _no_offsets(vocabulary: VocabularyFacts, checkpoint: CheckpointFacts) -> CheckResult:
+    size = vocabulary.draft_vocab_size
+    if any(item.reading == "absolute" and _leads(item, size) for item in vocabulary.readings):
+        fix = remedy("vocabulary", "absolute", "offset", checkpoint)
+        return _finding("d2t holds target ids; engines take it as offsets", vocabulary, fix)
+    text = "d2t leads to no vocabulary as offsets: out of range, or several draft ids to one token"
+    return _finding(text, vocabulary)
+
+
+def _oddities(offset: MapReading, vocabulary: VocabularyFacts) -> CheckResult | None:
+    """What engines do not notice."""
+    if offset.agrees_with_t2d is False:
+        text = "t2d marks other target tokens than d2t leads to: one of the two is of another export"
+        fix = ("export both from the training state; engines use d2t alone",)
+        return _finding(text, vocabulary, fix, "minor")
+    if not offset.increasing:
+        fix = ("compare d2t with the one in the training state",)
+        return _finding("d2t does not lead to increasing target ids, as trainers write it", vocabulary, fix, "minor")
+    return None
+
+
+def _leads(reading: MapReading, size: int) -> bool:
+    """Whether every draft id leads to a target token of its own."""
+    return reading.in_range == size and reading.distinct == size
+
+
+def _finding(
+    summary: str,
+    vocabulary: VocabularyFacts,
+    remedy_lines: tuple[str, ...] = ("export d2t again from the training state",),
+    severity: Severity = "fatal",
+) -> CheckResult:
+    return MAP.finding(
+        summary,
+        severity=severity,
+        cause="loading",
+        evidence=_evidence(vocabulary),
+        remedy=remedy_lines,
+        refuted_by="acceptance under this reading of d2t being as good as under any other",
+    )
+
+
+def _evidence(vocabulary: VocabularyFacts) -> tuple[Evidence, ...]:
+    size = vocabulary.draft_vocab_size
+    lines = [count("draft tokens, of target tokens", size, vocabulary.vocab_size)]
+    if vocabulary.t2d_marked is not None:
+        lines.append(count("tokens that t2d marks", vocabulary.t2d_marked, vocabulary.vocab_size))
+    for item in vocabulary.readings:
+        lines.append(count(f"distinct target tokens, d2t read as {item.reading}", item.distinct, size))
+        if item.head_cosine is not None:
+            name = f"mean cosine of lm_head's rows with the target's, d2t read as {item.reading}"
+            lines.append(Evidence(name=name, value=item.head_cosine, n=size))
+    return tuple(lines)
+
+
+def _coverage(measured: Measured, *, known: bool = False) -> CheckResult:
+    """`known`: the map is already found to be wrong, so that what it covers says nothing."""
+    covered = coverage(measured.train.rows)
+    outside, n = covered.out_of_vocabulary, covered.response_tokens
+    evidence = (share("the target's choices outside the draft vocabulary", outside, n),)
+    if not n:
+        return COVERAGE.cannot_tell("there are no response tokens", needs="rows with a loss mask")
+    if known or outside <= OUTSIDE * n:
+        return COVERAGE.passed(f"{100 * outside / n:.1f} % of the target's choices cannot be proposed", evidence)
+    return COVERAGE.finding(
+        f"{100 * outside / n:.0f} % of the target's choices cannot be proposed: the map was made from other text",
+        severity="serious" if outside > FAR_OUTSIDE * n else "minor",
+        cause="data",
+        evidence=evidence,
+        remedy=(
+            "make the vocabulary map from the text that is served (a cached map of another data set is picked up "
+            "silently by SpecForge and speculators), and train again",
+        ),
+        refuted_by="a small share on rows like those that are served",
+    )

@@ -1,0 +1,77 @@
+"""Every check's answer, the findings by weight, and the one line on top that names the cause.
+
+Several faults are all named: the wiring verdict speaks of what is fed and computed, everything else stands beside it.
+Only what is fatal or serious takes the top line from a wiring that is sound.
+"""
+
+from dataclasses import dataclass
+
+from orchestrator.diagnosis.checks import CHECKS
+from orchestrator.diagnosis.finding import CheckResult, Severity
+from orchestrator.diagnosis.measured import Measured
+from orchestrator.diagnosis.verdict import TopVerdict, WiringVerdict
+
+SEVERITIES: tuple[Severity, ...] = ("fatal", "serious", "minor", "note")
+WIRING_CHECKS = ("K5", "K8")
+"""Their findings are the wiring verdict's own words again."""
+NAMED_BY_CAUSE: dict[str, TopVerdict] = {
+    "loading": "loading_fault",
+    "data": "data_fault",
+    "generalization": "generalization_gap",
+    "wiring": "mis_read",
+    "engine": "loading_fault",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Diagnosis:
+    """What a standalone test says, all of it."""
+
+    verdict: TopVerdict
+    headline: str
+    """One sentence for the top; names further faults that weigh as much."""
+    fix: tuple[str, ...]
+    """What to do about the headline's causes, a line each."""
+    results: tuple[CheckResult, ...]
+    """Every answer, in the checks' order."""
+    findings: tuple[CheckResult, ...]
+    """The findings alone: by severity, then by what they cost."""
+
+    @property
+    def cause(self) -> CheckResult | None:
+        """The finding that weighs most; None where nothing was found."""
+        return self.findings[0] if self.findings else None
+
+
+def diagnose(measured: Measured, wiring: WiringVerdict) -> Diagnosis:
+    """Run every check. Raises InvalidRunError where no reading was measured on all rows."""
+    results = tuple(result for check in CHECKS for result in check(measured))
+    findings = tuple(sorted((item for item in results if item.outcome == "finding"), key=_weight))
+    others = [item for item in findings if item.check not in WIRING_CHECKS and item.severity in ("fatal", "serious")]
+    verdict, texts, fix = _top(wiring, others)
+    return Diagnosis(verdict=verdict, headline="; ".join(texts), fix=fix, results=results, findings=findings)
+
+
+def _weight(finding: CheckResult) -> tuple[int, float]:
+    """Fatal first; within a severity what costs most, unmeasured costs before small ones."""
+    severity = SEVERITIES.index(finding.severity or "note")
+    return severity, -(0.5 if finding.effect is None else finding.effect)
+
+
+def _top(wiring: WiringVerdict, others: list[CheckResult]) -> tuple[TopVerdict, list[str], tuple[str, ...]]:
+    """Verdict, sentences and fix: the wiring's where it has something to say, and every other weighty finding."""
+    if not others:
+        return wiring.verdict, [wiring.headline], wiring.fix
+    first, *more = others
+    fixes = tuple(line for finding in others for line in finding.remedy)
+    if wiring.verdict in ("mis_wired", "mis_read", "cannot_serve"):
+        also = [f"also: {finding.summary}" for finding in others]
+        return wiring.verdict, [wiring.headline, *also], _once(*wiring.fix, *fixes)
+    verdict = NAMED_BY_CAUSE[first.cause or "loading"]
+    also = [f"also: {finding.summary}" for finding in more]
+    aside = [f"the wiring: {wiring.headline}"] if wiring.verdict != "sound" else []
+    return verdict, [first.summary, *also, *aside], _once(*fixes)
+
+
+def _once(*lines: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(lines))
