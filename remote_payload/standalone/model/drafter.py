@@ -1,198 +1,229 @@
-"""The EAGLE-3 drafter (one Llama layer), many readings of it at once, on one row.
+"""The EAGLE-3 drafter, many readings of it at once, on one row.
 
-Draft position j joins the captured states of token j (through fc) with the embedding of token j + offset. Step s >= 1
-takes the drafter's own un-normed output of step s - 1 and the embedding of token j + offset + s, at rotary position
-j + s. Its attention sees the step-0 keys of all positions <= j (the true prefix) and its own chain's keys of steps
-1..s: what a serving chain that starts at j sees. Residual is the un-normed fc output, as in SafeAILab's, SpecForge's
-and SGLang's forward.
+Draft position j joins the captured states of token j (normed or not, through fc) with the embedding of token
+j + offset. Step s >= 1 takes the drafter's own output of step s - 1 and the embedding of token j + offset + s, at
+rotary position j + s. Its attention sees the step-0 keys of all positions <= j (the true prefix) and its own chain's
+keys of steps 1..s: what a serving chain that starts at j sees. What may be read in more than one way is `Graph`.
 
-Two sums are split so that readings share work: fc over its slots (each state's projection is made once per row), and
-the layer's q, k, v over their [embedding | hidden] halves (the embedding half is made once per token).
+Readings of one call may mix graphs. Those that share one are computed together; what they share, down to the
+projection of one state through one slot, is computed once per row.
 
-Shapes: R readings, T tokens, P judged positions, H hidden, Hq/Hkv heads of d, Q = Hq d, KV = Hkv d, D draft vocabulary.
+Shapes: R readings, T tokens, P judged positions, H hidden, D draft vocabulary.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
 import torch
-from torch.nn.functional import linear, silu
 
 from remote_payload.failure import checkpoint_failure
 from remote_payload.standalone.checkpoint.load import Checkpoint
-from remote_payload.standalone.graph import GroupedAttention, Reading
-from remote_payload.standalone.model.attention import ChainCache, attend
-from remote_payload.standalone.model.rope import rope_tables, rotate
+from remote_payload.standalone.graph import Graph, Reading
+from remote_payload.standalone.model.budget import Budget
+from remote_payload.standalone.model.chains import Batch, Chains, Shared
+from remote_payload.standalone.model.fuse import Fuse
+from remote_payload.standalone.model.head import argmax_in_pieces, within_bounds
+from remote_payload.standalone.model.inputs import RowInputs
+from remote_payload.standalone.model.layer import Layer
+from remote_payload.standalone.model.norm import rms_norm
+from remote_payload.standalone.model.rope import Angles, rope_tables
+from remote_payload.standalone.model.weights import Weights
 
-LOGIT_BYTES = 64 << 20
-"""Logits are made in pieces of at most this size, never (T, V) whole."""
-LARGEST_OUTPUT = 1e15
-"""Its square, summed over a few thousand numbers, still fits float32; real outputs stay below some thousands."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class RowInputs:
-    """What every reading of one row shares; projections fill up as readings ask for them."""
-
-    states: torch.Tensor  # (T, n, Ht)
-    token_qkv: torch.Tensor  # (T, Q + 2 KV), the embedding half
-    positions: torch.Tensor  # (P,) ascending draft positions
-    projections: dict[tuple[int, int], torch.Tensor]  # (state, slot) -> (T', H), T' = last position + 1
+SMALL_BLOCK = 256
+"""Readings are put together only while each still gets blocks of about this many chains."""
 
 
 class Drafter:
     """The drafter's weights on a device, in a dtype."""
 
-    def __init__(self, checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype) -> None:
+    def __init__(
+        self, checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype, budget: Budget | None = None
+    ) -> None:
+        """`budget` bounds the pieces it computes in (see `memory.plan`); results do not depend on it."""
         config, self.config = checkpoint.config, checkpoint.config
-        self.device, self.dtype = device, dtype
-        assert isinstance(config.attention, GroupedAttention)
-        self.attention, self.graph = config.attention, checkpoint.graph
-        weights = checkpoint.weights
-
-        def load(name: str) -> torch.Tensor:
-            return weights[name].to(device=device, dtype=dtype)
-
-        def load_optional(name: str) -> torch.Tensor | None:
-            return load(name) if name in weights else None
-
-        self.embedding = checkpoint.embeddings[checkpoint.graph.embedding].to(
-            device
-        )  # (V, H), stored dtype: it is only looked up
-        self.fc = load("fc.weight").chunk(checkpoint.slots, dim=1)  # one (H, Ht) a slot
-        self.fc_bias = load_optional("fc.bias")
-        names = [f"layers.0.self_attn.{part}_proj" for part in ("q", "k", "v")]
-        qkv = torch.cat([load(f"{name}.weight") for name in names])  # (Q + 2 KV, 2 H)
-        self.qkv_embedding, self.qkv_hidden = (half.contiguous() for half in qkv.chunk(2, dim=1))
-        self.qkv_bias = torch.cat([load(f"{name}.bias") for name in names]) if config.attention.bias else None
-        self.out = load("layers.0.self_attn.o_proj.weight")
-        self.out_bias = load_optional("layers.0.self_attn.o_proj.bias")
-        self.gate_up = torch.cat([load("layers.0.mlp.gate_proj.weight"), load("layers.0.mlp.up_proj.weight")])
-        self.down = load("layers.0.mlp.down_proj.weight")
-        self.input_norm = load("layers.0.input_layernorm.weight")
-        self.hidden_norm = load("layers.0.hidden_norm.weight")
-        self.post_norm = load("layers.0.post_attention_layernorm.weight")
+        self.device, self.dtype, self.graph = device, dtype, checkpoint.graph
+        self.budget = budget or Budget()
+        load = Weights(checkpoint.weights, device, dtype)
+        self.layers = [Layer(load, config, index) for index in range(config.layers)]
         self.norm = load("norm.weight")
         self.head = load("lm_head.weight")  # (D, H)
-        self._cos, self._sin = torch.empty(0), torch.empty(0)
+        self._fuse = Fuse(load, checkpoint.slots, config.rms_norm_eps, self.budget)
+        self._embeddings = dict(checkpoint.embeddings)  # each (V, H) in its stored dtype: they are only looked up
+        self._vocabularies = {name: ids.clamp(min=0).to(device) for name, ids in checkpoint.vocabularies.items()}
 
-    def prepare(self, tokens: torch.Tensor, states: torch.Tensor, positions: torch.Tensor) -> RowInputs:
-        """Inputs that all readings of a row share. `tokens` (T,), `states` (T, n, Ht), `positions` (P,) ascending."""
-        embedded = self.embedding[tokens.to(self.device)].to(self.dtype)
-        token_qkv = linear(self._normed(embedded, self.input_norm), self.qkv_embedding, self.qkv_bias)
-        states = states[: int(positions[-1]) + 1].to(device=self.device, dtype=self.dtype)
-        return RowInputs(states=states, token_qkv=token_qkv, positions=positions.to(self.device), projections={})
+    def missing(self, graph: Graph) -> str | None:
+        """What the checkpoint lacks for computing a graph, in words; None = nothing, `draft` can be asked for it."""
+        if graph.embedding not in self._embeddings:
+            return f"the {graph.embedding}'s embed_tokens"
+        if graph.input == "final_state" and self.config.target_hidden_size != self.config.hidden_size:
+            return f"final states of the drafter's size, {self.config.hidden_size}"
+        return self._fuse.missing(graph)
 
-    def draft(self, inputs: RowInputs, readings: Sequence[Reading], steps: int) -> torch.Tensor:
-        """Greedy draft tokens (draft-vocabulary ids), (R, P, steps), teacher-forced.
+    def prepare(
+        self, tokens: torch.Tensor, states: torch.Tensor, positions: torch.Tensor, final: torch.Tensor | None = None
+    ) -> RowInputs:
+        """Inputs that all readings of a row share; nothing is computed yet.
 
-        Positions whose input token would lie outside the row get the nearest token of the row; the caller masks them.
+        `tokens` (T,), `states` (T, n, Ht), `positions` (P,) ascending, `final` (T, Ht): the target's final states after
+        its norm, which only graphs of input `final_state` read.
         """
-        outputs = self.outputs(inputs, readings, steps)
-        greedy = [
-            argmax_in_pieces(self.normed_output(_within_bounds(hidden)).flatten(0, 1), self.head, "drafter")
-            for hidden in outputs
-        ]
-        return torch.stack(greedy, dim=-1).view(len(readings), -1, steps)
+        stop = int(positions[-1]) + 1
+        return RowInputs(
+            tokens=tokens.to(self.device),
+            states=states[:stop],
+            final=None if final is None else final[:stop],
+            positions=positions.to(self.device),
+        )
 
-    def outputs(self, inputs: RowInputs, readings: Sequence[Reading], steps: int) -> Iterator[torch.Tensor]:
-        """The layer's un-normed output after each step, (R, P, H)."""
-        query, key = self.attention.heads * self.attention.head_dim, self.attention.kv_heads * self.attention.head_dim
-        fused = torch.stack([self._fuse(inputs, reading.slots) for reading in readings])  # (R, T', H)
-        offsets = torch.tensor([reading.token_offset for reading in readings], device=self.device)[:, None]
-        everywhere = torch.arange(fused.shape[1], device=self.device)
-        cos, sin = self._angles(fused.shape[1] + steps)
+    def draft(
+        self, inputs: RowInputs, readings: Sequence[Reading], steps: int, *, self_fed: bool = False
+    ) -> torch.Tensor:
+        """Greedy draft tokens (draft-vocabulary ids), (R, P, steps).
 
-        prefix = linear(self._normed(fused, self.hidden_norm), self.qkv_hidden[query:])  # (R, T', 2 KV)
-        prefix = prefix + self._token_part(inputs, everywhere + offsets)[..., query:]
-        prefix_keys, prefix_values = (self._heads(part) for part in prefix.chunk(2, dim=-1))
-        cache = ChainCache(keys=rotate(prefix_keys, cos[everywhere], sin[everywhere]), values=prefix_values)
+        Teacher-forced: every step is fed the row's token. `self_fed`: from step 1 on it is fed the drafter's own
+        proposal instead, as the reading's map leads to a target token (token 0 where it leads nowhere). Positions
+        whose input token would lie outside the row get the nearest token of the row; the caller masks them.
+        Raises JobFailure(checkpoint) where a graph needs what the checkpoint lacks, or where numbers overflow.
+        """
+        drafted = torch.empty(len(readings), len(inputs.positions), steps, dtype=torch.int64, device=self.device)
+        for places, graph, batch, blocks in self._batches(inputs, readings, steps, by_map=self_fed):
+            done = 0
+            for at in blocks:
+                span = slice(done, done + len(at))
+                for step, (_, greedy) in enumerate(self._steps(Chains(batch, at), graph, steps, self_fed)):
+                    for index, own in enumerate(places):
+                        drafted[own, span, step] = greedy[index]
+                done = span.stop
+        return drafted
 
-        hidden = fused[:, inputs.positions]  # (R, P, H)
-        for step in range(steps):
-            at = inputs.positions + step
-            qkv = linear(self._normed(hidden, self.hidden_norm), self.qkv_hidden)
-            qkv = qkv + self._token_part(inputs, at + offsets)
-            queries, keys, values = (self._heads(part) for part in qkv.tensor_split((query, query + key), dim=-1))
-            if step > 0:
-                cache.append(rotate(keys, cos[at], sin[at]), values)
-            attended = attend(rotate(queries, cos[at], sin[at]), cache, inputs.positions)
-            hidden = hidden + linear(attended, self.out, self.out_bias)
-            hidden = hidden + self._mlp(self._normed(hidden, self.post_norm))
-            yield hidden
+    def outputs(self, inputs: RowInputs, readings: Sequence[Reading], steps: int) -> list[torch.Tensor]:
+        """The last layer's un-normed output after each teacher-forced step, one (R, P, H) a step."""
+        size = (len(readings), len(inputs.positions), self.config.hidden_size)
+        told = [torch.empty(size, dtype=self.dtype, device=self.device) for _ in range(steps)]
+        for places, graph, batch, blocks in self._batches(inputs, readings, steps, by_map=False):
+            done = 0
+            for at in blocks:
+                for step, (hidden, _) in enumerate(self._steps(Chains(batch, at), graph, steps, False)):
+                    for index, own in enumerate(places):
+                        told[step][own, done : done + len(at)] = hidden[index]
+                done += len(at)
+        return told
 
     def normed_output(self, hidden: torch.Tensor) -> torch.Tensor:
         """What lm_head reads: the output after the final norm."""
-        return self._normed(hidden, self.norm)
+        return rms_norm(hidden, self.norm, self.config.rms_norm_eps)
 
-    def _fuse(self, inputs: RowInputs, slots: tuple[int, ...]) -> torch.Tensor:
-        """The fc of one wiring as a sum of per-state projections, (T', H)."""
-        total: torch.Tensor | None = None
-        for slot, state in enumerate(slots):
-            if (state, slot) not in inputs.projections:
-                inputs.projections[state, slot] = linear(inputs.states[:, state], self.fc[slot])
-            part = inputs.projections[state, slot]
-            total = part if total is None else total + part
-        assert total is not None, "a reading has at least one slot"
-        return total if self.fc_bias is None else total + self.fc_bias
+    def _steps(
+        self, chains: Chains, graph: Graph, steps: int, self_fed: bool
+    ) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+        """Output (R, p, H) and greedy draft tokens (R, p) of each step of a block of chains."""
+        hidden = chains.first()
+        for step in range(steps):
+            normed = self.normed_output(within_bounds(hidden))
+            read = normed if graph.final_norm == "applied" else hidden
+            greedy = argmax_in_pieces(read.flatten(0, 1), self.head, "drafter", self.budget.logit_bytes)
+            greedy = greedy.view(hidden.shape[:2])
+            yield hidden, greedy
+            if step + 1 < steps:
+                own = None
+                if self_fed:
+                    fed = self._vocabularies[graph.vocabulary][greedy]
+                    own = self.layers[0].token_part(self._embedded(graph.embedding, fed))
+                hidden = chains.following(step + 1, normed if graph.feedback == "normed" else hidden, own)
 
-    def _token_part(self, inputs: RowInputs, at: torch.Tensor) -> torch.Tensor:
-        return inputs.token_qkv[at.clamp(0, inputs.token_qkv.shape[0] - 1)]
+    def _batches(
+        self, inputs: RowInputs, readings: Sequence[Reading], steps: int, *, by_map: bool
+    ) -> Iterator[tuple[list[list[int]], Graph, Batch, tuple[torch.Tensor, ...]]]:
+        """Readings by graph, as many together as the budget allows.
 
-    def _heads(self, flat: torch.Tensor) -> torch.Tensor:
-        return flat.view(*flat.shape[:-1], -1, self.attention.head_dim)
+        Gives for each batch the places of its readings in `readings`, its graph, its prefix, and its blocks of
+        positions. Readings that mean the same computation (unless `by_map`, the vocabulary's map is none of the
+        drafter's business) are computed once and have several places.
+        """
+        groups: dict[Graph, dict[tuple[tuple[int, ...], int], list[int]]] = {}
+        for place, reading in enumerate(readings):
+            graph = self.graph if reading.graph is None else reading.graph
+            graph = graph if by_map else replace(graph, vocabulary="offset")
+            groups.setdefault(graph, {}).setdefault((reading.slots, reading.token_offset), []).append(place)
+        for graph, members in groups.items():
+            lacking = self.missing(graph)
+            if lacking is not None:
+                raise checkpoint_failure(f"the drafter cannot be computed as `{graph}`: it lacks {lacking}")
+            together, block = self._sizes(inputs)
+            wanted = list(members.items())
+            for start in range(0, len(wanted), together):
+                chosen = wanted[start : start + together]
+                batch = self._batch(inputs, graph, [reading for reading, _ in chosen], (steps, block))
+                yield [places for _, places in chosen], graph, batch, torch.split(inputs.positions, block)
 
-    def _mlp(self, normed: torch.Tensor) -> torch.Tensor:
-        gate, up = linear(normed, self.gate_up).chunk(2, dim=-1)
-        return linear(silu(gate) * up, self.down)
-
-    def _normed(self, values: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
-        return rms_norm(values, weight, self.config.rms_norm_eps)
-
-    def _angles(self, positions: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """Angles: cos and sin for positions 0.., grown as rows get longer; (positions, d / 2) in the model's dtype."""
-        if self._cos.shape[0] < positions:
-            config = self.config
-            cos, sin = rope_tables(config.rope, self.attention.head_dim, positions, config.max_positions)
-            self._cos, self._sin = (part.to(device=self.device, dtype=self.dtype) for part in (cos, sin))
-        return self._cos, self._sin
-
-
-def rms_norm(values: torch.Tensor, weight: torch.Tensor, eps: float) -> torch.Tensor:
-    """As Llama does it: statistics in float32, weights in the values' dtype; torch.rms_norm came after torch 2.3."""
-    wide = values.float()
-    wide = wide * torch.rsqrt(wide.square().mean(dim=-1, keepdim=True) + eps)
-    return wide.to(values.dtype) * weight
-
-
-def argmax_in_pieces(states: torch.Tensor, head: torch.Tensor, whose: str) -> torch.Tensor:
-    """Greedy tokens (N,) of states (N, H) under head (V, H); the logits are made in pieces of bounded size.
-
-    Raises JobFailure(checkpoint) naming `whose` head it is, where a largest logit is not finite.
-    """
-    piece = max(1, LOGIT_BYTES // (head.shape[0] * head.element_size()))
-    cuts = tuple(range(piece, len(states), piece))
-    # max gives the first of equals as argmax does, in half the time on a CPU; and a NaN comes through as the largest.
-    best = [linear(part, head).max(dim=-1) for part in states.tensor_split(cuts)]
-    largest = torch.cat([values for values, _ in best])
-    if not bool(torch.isfinite(largest).all()):
-        raise checkpoint_failure(
-            f"the {whose}'s logits are NaN or infinite at {int((~torch.isfinite(largest)).sum())} of {len(largest)} "
-            "positions",
-            hint=f"its weights are finite, but computing with them overflows; are the {whose}'s files whole?",
+    def _batch(
+        self,
+        inputs: RowInputs,
+        graph: Graph,
+        readings: Sequence[tuple[tuple[int, ...], int]],
+        sizes: tuple[int, int],
+    ) -> Batch:
+        """The prefix of readings (slots, token offset) of one graph; `sizes` are the steps and the block."""
+        steps, block = sizes
+        hidden = torch.stack([self._fuse.fused(inputs, graph, slots) for slots, _ in readings])  # (R, T', H)
+        shared = Shared(
+            layers=self.layers,
+            graph=graph,
+            token_part=self._token_part(inputs, graph.embedding),
+            offsets=torch.tensor([offset for _, offset in readings], device=self.device)[:, None],
+            angles=self._angles(inputs, graph, inputs.length + steps),
+            budget=self.budget,
         )
-    return torch.cat([indices for _, indices in best])
+        return Batch(shared, hidden, block)
 
+    def _sizes(self, inputs: RowInputs) -> tuple[int, int]:
+        """How many readings are computed together, and in blocks of how many positions."""
+        half = self.budget.reading_bytes // 2
+        prefix = inputs.length * self.prefix_width() * self.dtype.itemsize
+        activations = self.activation_width() * self.dtype.itemsize
+        count = len(inputs.positions)
+        together = max(1, min(half // prefix, half // (activations * min(count, SMALL_BLOCK))))
+        return together, max(1, half // (activations * together))
 
-def _within_bounds(hidden: torch.Tensor) -> torch.Tensor:
-    """The drafter's output as it is; raises JobFailure(checkpoint) where its square would overflow in a norm.
+    def prefix_width(self) -> int:
+        """Numbers that one reading holds for each position of the prefix."""
+        hidden = self.config.hidden_size * (1 if len(self.layers) == 1 else 2)
+        heads = [
+            layer.attention.kv_heads * (layer.attention.key_dim + layer.attention.value_dim) for layer in self.layers
+        ]
+        return hidden + sum(heads)
 
-    Such a norm gives zeros, so that the drafter would silently answer one and the same token everywhere.
-    """
-    largest = max(abs(float(bound)) for bound in torch.aminmax(hidden))  # NaN comes through
-    if not largest < LARGEST_OUTPUT:
-        raise checkpoint_failure(
-            f"the drafter's outputs overflow: they must stay below {LARGEST_OUTPUT:g}, found: {largest:g}",
-            hint="its weights are finite, but far too large; compare fc.weight and the norms with the trainer's",
-        )
-    return hidden
+    def activation_width(self) -> int:
+        """Numbers that one reading holds for each chain of a block, about."""
+        attention = self.layers[0].attention
+        heads = attention.kv_heads * (attention.key_dim + attention.value_dim)
+        return 3 * self.config.intermediate_size + 8 * self.config.hidden_size + 4 * attention.query_width + 4 * heads
+
+    def _token_part(self, inputs: RowInputs, embedding: str) -> torch.Tensor:
+        """The first layer's embedding half for every token of the row, (T, W)."""
+        if embedding not in inputs.token_parts:
+            piece = max(1, self.budget.reading_bytes // 4 // (4 * 4 * self.config.hidden_size))
+            parts = [
+                self.layers[0].token_part(self._embedded(embedding, ids)) for ids in torch.split(inputs.tokens, piece)
+            ]
+            inputs.token_parts[embedding] = parts[0] if len(parts) == 1 else torch.cat(parts)
+        return inputs.token_parts[embedding]
+
+    def _embedded(self, embedding: str, ids: torch.Tensor) -> torch.Tensor:
+        """Rows of embed_tokens, (..., H) in the model's dtype."""
+        table = self._embeddings[embedding]
+        if table.device != self.device:
+            table = self._embeddings[embedding] = table.to(self.device)
+        return table[ids].to(self.dtype)
+
+    def _angles(self, inputs: RowInputs, graph: Graph, positions: int) -> Angles:
+        """Angles of draft positions 0 .. positions - 1, whose first stands at the graph's position_start."""
+        key = (graph.rope, graph.position_start)
+        if key not in inputs.angles or len(inputs.angles[key].cos) < positions:
+            start, rope = graph.position_start, graph.rope
+            length = len(inputs.tokens) + start
+            dim = self.layers[0].attention.rope_dim
+            tables = rope_tables(rope, dim, positions + start, self.config.max_positions, length)
+            cos, sin = (part[start:].to(device=self.device, dtype=self.dtype) for part in tables)
+            inputs.angles[key] = Angles(cos=cos, sin=sin, interleaved=rope.interleaved)
+        return inputs.angles[key]

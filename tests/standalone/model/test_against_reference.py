@@ -7,9 +7,8 @@ import torch
 
 from remote_payload.standalone.checkpoint.load import load_checkpoint
 from remote_payload.standalone.graph import Reading
-from remote_payload.standalone.measure import acceptance
-from remote_payload.standalone.model import attention
 from remote_payload.standalone.model import drafter as model
+from remote_payload.standalone.model.budget import Budget
 from tests.standalone.model import reference
 from tests.standalone.running import run_job
 from tests.support.tiny import (
@@ -85,11 +84,20 @@ def test_more_than_eight_steps_take_two_bytes(tmp_path):
     check(tmp_path, SHAPES[0], 8 + 1)
 
 
-def test_pieces_change_nothing(tmp_path, monkeypatch):
-    monkeypatch.setattr(attention, "SCORE_BYTES", 1)
-    monkeypatch.setattr(model, "LOGIT_BYTES", 1)
-    monkeypatch.setattr(acceptance, "READING_BYTES", 1)
-    check(tmp_path, SHAPES[0], 3)
+def test_pieces_change_nothing(tmp_path):
+    tiny = SHAPES[0]
+    write_all(tmp_path, tiny)
+    checkpoint = load_checkpoint(tmp_path / "draft", tmp_path / "target")
+    smallest = Budget(logit_bytes=1, score_bytes=1, reading_bytes=1, projection_bytes=0)
+    row = row_tensors(tiny, 30, 5)
+    states = row["aux_hidden_state"][0].view(30, tiny.captured, -1)
+    readings = [Reading(slots=slots, token_offset=1) for slots in itertools.permutations(range(4), 3)]
+    drafted = []
+    for budget in (None, smallest):
+        drafter = model.Drafter(checkpoint, torch.device("cpu"), torch.float32, budget)
+        inputs = drafter.prepare(row["input_ids"], states, torch.arange(4, 27))
+        drafted.append(drafter.draft(inputs, readings, 3))
+    assert torch.equal(*drafted)
 
 
 def test_readings_together_equal_readings_alone(tmp_path):

@@ -1,0 +1,45 @@
+"""Greedy tokens from states, without ever holding the logits of a whole row."""
+
+import torch
+from torch.nn.functional import linear
+
+from remote_payload.failure import checkpoint_failure
+from remote_payload.standalone.model.budget import Budget
+
+LARGEST_OUTPUT = 1e15
+"""Its square, summed over a few thousand numbers, still fits float32; real outputs stay below some thousands."""
+
+
+def argmax_in_pieces(
+    states: torch.Tensor, head: torch.Tensor, whose: str, logit_bytes: int = Budget.logit_bytes
+) -> torch.Tensor:
+    """Greedy tokens (N,) of states (N, H) under head (V, H); the logits are made in pieces of bounded size.
+
+    Raises JobFailure(checkpoint) naming `whose` head it is, where a largest logit is not finite.
+    """
+    piece = max(1, logit_bytes // (head.shape[0] * head.element_size()))
+    cuts = tuple(range(piece, len(states), piece))
+    # max gives the first of equals as argmax does, in half the time on a CPU; and a NaN comes through as the largest.
+    best = [linear(part, head).max(dim=-1) for part in states.tensor_split(cuts)]
+    largest = torch.cat([values for values, _ in best])
+    if not bool(torch.isfinite(largest).all()):
+        raise checkpoint_failure(
+            f"the {whose}'s logits are NaN or infinite at {int((~torch.isfinite(largest)).sum())} of {len(largest)} "
+            "positions",
+            hint=f"its weights are finite, but computing with them overflows; are the {whose}'s files whole?",
+        )
+    return torch.cat([indices for _, indices in best])
+
+
+def within_bounds(hidden: torch.Tensor) -> torch.Tensor:
+    """The drafter's output as it is; raises JobFailure(checkpoint) where its square would overflow in a norm.
+
+    Such a norm gives zeros, so that the drafter would silently answer one and the same token everywhere.
+    """
+    largest = max(abs(float(bound)) for bound in torch.aminmax(hidden))  # NaN comes through
+    if not largest < LARGEST_OUTPUT:
+        raise checkpoint_failure(
+            f"the drafter's outputs overflow: they must stay below {LARGEST_OUTPUT:g}, found: {largest:g}",
+            hint="its weights are finite, but far too large; compare fc.weight and the norms with the trainer's",
+        )
+    return hidden
