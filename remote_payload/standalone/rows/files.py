@@ -1,15 +1,29 @@
-"""Finding captured rows on disk, and the merged JSONL that may lie beside them. Reads no row."""
+"""Finding captured rows on disk, and what lies beside them: a merged JSONL, a prepared dataset, a manifest."""
 
-import json
 import os
 import re
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
 from remote_payload.failure import rows_failure
+from remote_payload.standalone.rows.hidden_files import shapes
+from remote_payload.standalone.rows.lines import Lines, index_merged, open_prepared
+from remote_payload.standalone.rows.shards import Manifest, read_manifest
+from remote_payload.standalone.rows.values import RowError
 
-ROW_FILE = re.compile(r"(\d+)\.(?:ckpt|pt)(?:\.gz)?$")
+Form = Literal["dict", "hidden", "shard"]
+PATTERNS: dict[Form, re.Pattern[str]] = {
+    "dict": re.compile(r"(\d*)\.(?:ckpt|pt)(?:\.gz)?$"),
+    "hidden": re.compile(r"^hs_(\d+)\.safetensors$"),
+    "shard": re.compile(r"^shard-(\d+)\.safetensors$"),
+}
+FORM_NAMES: dict[Form, str] = {"dict": "torch.save files", "hidden": "hs_i.safetensors", "shard": "shard-*.safetensors"}
+NOT_ROWS = ("token_freq", "vocab_mapping", "d2t", "t2d", "optimizer", "scheduler", "training_state", "training_args")
+"""Beginnings of .pt files that writers leave beside rows."""
+HIDDEN, PREPARED = "hidden_states", "prepared"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,31 +32,14 @@ class RowFile:
 
     path: Path
     name: str
-    """Relative to the rows folder."""
-    number: int
+    """Relative to the rows folder; a sample of a shard has its place in brackets."""
+    number: int | None
     """The number in its name: `data_12.ckpt` is 12, and line 12 (0-based) of the merged JSONL is its own."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Merged:
-    """A merged JSONL, kept as the byte offset of each line, so that memory does not grow with its text."""
-
-    path: Path
-    offsets: tuple[int, ...]
-
-    def line(self, number: int) -> dict[str, Any] | str:
-        """Line `number` (0-based) as an object, or the reason why there is none."""
-        if number >= len(self.offsets):
-            return f"the merged JSONL has only {len(self.offsets)} lines, no line {number + 1}"
-        with self.path.open("rb") as file:
-            file.seek(self.offsets[number])
-            try:
-                value = json.loads(file.readline())
-            except ValueError as error:
-                return f"line {number + 1} of the merged JSONL is not JSON: {error}"
-            except RecursionError:
-                return f"line {number + 1} of the merged JSONL is nested too deeply"
-        return value if isinstance(value, dict) else f"line {number + 1} of the merged JSONL is not an object"
+    form: Form = "dict"
+    index: int = 0
+    """Its place in a shard."""
+    odd: str | None = None
+    """Why it is not read at all; None = it is."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,35 +49,95 @@ class RowFolder:
     folder: Path
     layout: str
     files: tuple[RowFile, ...]
-    merged: Merged | None
+    lines: Lines | None = None
+    """Merged JSONL or prepared dataset."""
+    manifest: Manifest | None = None
 
 
 def find_rows(folder: Path, merged: Path | None, max_rows: int | None) -> RowFolder:
-    """List the rows of a folder: `rows_A-B/data_i.ckpt[.gz]`, or the same files directly in it.
+    """List the rows of a folder, whatever the dialect.
 
-    `merged` defaults to `merged.jsonl` in the folder itself, if there is one. Raises JobFailure(rows).
+    `rows_A-B/data_i.ckpt[.gz]` or such files (also .pt) directly in it; `hs_i.safetensors` in it or in
+    `hidden_states/`, with the prepared dataset in it, beside it or above it; or Automodel's shards with their
+    manifest. `merged` defaults to `merged.jsonl` in the folder itself, if there is one. Raises JobFailure(rows).
     """
     if not os.path.isdir(folder):  # noqa: PTH112 - Path.is_dir raises on names that are too long
         raise rows_failure(
             f"the folder of captured rows does not exist on this machine: {folder}",
             hint="`rows` must name a folder on the server that runs the job",
         )
-    candidates = _candidates(folder)
+    candidates, manifest = _candidates(folder), read_manifest(folder)
     files = sorted((file for path in candidates if (file := _row_file(path, folder))), key=_natural)
     if not files:
-        found = sorted(path.name for path in candidates)
-        raise rows_failure(
-            f"no captured rows (`rows_A-B/data_i.ckpt` or `.ckpt.gz`) in the folder: {folder}",
-            hint=f"it holds: {', '.join(found[:5])}{', ...' if len(found) > 5 else ''}" if found else "it is empty",
-        )
+        raise _no_rows(folder, candidates)
+    form = _form(files, manifest)
+    files = [file if file.form == form else _odd(file, form) for file in files]
+    if form == "shard":
+        files = [sample for file in files for sample in _samples(file)]
     beside = merged or (folder / "merged.jsonl" if (folder / "merged.jsonl").is_file() else None)
-    nested = any("/" in file.name for file in files)
-    layout = f"{'specforge offline (rows_A-B)' if nested else 'row files'}{' + merged JSONL' if beside else ''}"
+    lines = Lines(source=index_merged(beside)) if beside else None
+    if form == "hidden" and lines is None:
+        lines = _prepared(folder)
     return RowFolder(
         folder=folder,
-        layout=layout,
+        layout=_layout(form, files, lines),
         files=tuple(files[:max_rows]),
-        merged=_index_merged(beside) if beside else None,
+        lines=lines,
+        manifest=manifest,
+    )
+
+
+def _form(files: list[RowFile], manifest: Manifest | None) -> Form:
+    """The form of most files; shards can only be read with their manifest."""
+    counts = Counter(file.form for file in files if file.form != "shard" or manifest is not None)
+    if not counts:
+        raise rows_failure(
+            f"shard-*.safetensors need Automodel's manifest.json beside them, there is none in: {files[0].path.parent}"
+        )
+    return counts.most_common(1)[0][0]
+
+
+def _odd(file: RowFile, form: Form) -> RowFile:
+    return replace(file, odd=f"it is of another layout than most rows, which are {FORM_NAMES[form]}")
+
+
+def _samples(file: RowFile) -> list[RowFile]:
+    """The samples of a shard; one that cannot be opened stands for itself and will tell why."""
+    if file.odd:
+        return [file]
+    try:
+        told = shapes(file.path).get("aux_hidden_states", (1,))[0]
+        samples = min(told, file.path.stat().st_size)  # empty tensors may claim any number
+    except (RowError, OSError, IndexError):
+        samples = 1
+    return [replace(file, name=f"{file.name}[{index}]", index=index) for index in range(samples)]
+
+
+def _prepared(folder: Path) -> Lines:
+    places = (folder, folder / PREPARED, folder.parent, folder.parent / PREPARED)
+    for place in places:
+        if any(place.glob("*.arrow")):
+            return Lines(source=open_prepared(place))
+    raise rows_failure(
+        "hs_i.safetensors hold no loss mask: the prepared dataset (data-*.arrow) must lie in, beside or above the "
+        f"folder, none was found: {folder}",
+        hint="copy `prepared/` (speculators prepare-data) next to `hidden_states/`, or give a merged JSONL",
+    )
+
+
+def _layout(form: Form, files: list[RowFile], lines: Lines | None) -> str:
+    nested = any(file.name.startswith("rows_") for file in files)
+    dicts = "specforge offline (rows_A-B)" if nested else "row files"
+    told = {"dict": dicts, "hidden": "speculators (hs_i.safetensors)", "shard": "automodel cache (shards)"}[form]
+    return f"{told} + {lines.name}" if lines else told
+
+
+def _no_rows(folder: Path, candidates: Iterable[Path]) -> Exception:
+    found = sorted(path.name for path in candidates)
+    return rows_failure(
+        "no captured rows (`rows_A-B/data_i.ckpt[.gz]`, `*.pt`, `hs_i.safetensors`, `shard-*.safetensors`) in the "
+        f"folder: {folder}",
+        hint=f"it holds: {', '.join(found[:5])}{', ...' if len(found) > 5 else ''}" if found else "it is empty",
     )
 
 
@@ -88,39 +145,26 @@ def _candidates(folder: Path) -> list[Path]:
     try:
         found = list(folder.iterdir())
         for sub in found[:]:
-            if sub.name.startswith("rows_") and sub.is_dir():
+            if (sub.name.startswith("rows_") or sub.name == HIDDEN) and sub.is_dir():
                 found += sub.iterdir()
+        sibling = folder.parent / HIDDEN
+        if any(path.suffix == ".arrow" for path in found) and not (folder / HIDDEN).exists() and sibling.is_dir():
+            found += sibling.iterdir()  # the prepared dataset itself was given
     except OSError as error:
         raise rows_failure(f"the folder of captured rows cannot be read ({error.strerror}): {error.filename}") from None
     return found
 
 
 def _row_file(path: Path, folder: Path) -> RowFile | None:
-    match = ROW_FILE.search(path.name)
-    if match is None or not path.is_file():
-        return None
-    return RowFile(path=path, name=path.relative_to(folder).as_posix(), number=int(match.group(1)))
+    for form, pattern in PATTERNS.items():
+        match = pattern.search(path.name)
+        if match and not path.name.startswith(NOT_ROWS) and path.is_file():
+            name = path.relative_to(folder if path.is_relative_to(folder) else folder.parent).as_posix()
+            return RowFile(path=path, name=name, number=int(match.group(1)) if match.group(1) else None, form=form)
+    return None
 
 
 def _natural(file: RowFile) -> list[tuple[int, str]]:
     """`data_10` after `data_2`: digits compare as numbers."""
     parts = re.split(r"(\d+)", file.name)
     return [(int(part), "") if part.isdigit() else (-1, part) for part in parts]
-
-
-def _index_merged(path: Path) -> Merged:
-    offsets: list[int] = []
-    try:
-        with path.open("rb") as file:
-            position = 0
-            for line in file:
-                if line.strip():
-                    offsets.append(position)
-                position += len(line)
-    except (OSError, ValueError) as error:  # a name with a NUL is the latter
-        told = error.strerror if isinstance(error, OSError) else str(error)
-        raise rows_failure(
-            f"the merged JSONL cannot be read ({told}): {path}",
-            hint="`merged` must name a file on the server that runs the job",
-        ) from None
-    return Merged(path=path, offsets=tuple(offsets))

@@ -16,6 +16,9 @@ from remote_payload.standalone.rows.values import RowError, first_line
 
 UNPACKED_TIMES = 16
 """A compressed row may unpack to so many times its size; real states hardly shrink at all."""
+UNPACKED_TIMES_LARGE = 4
+UNPACKED_LARGE_BYTES = 4 << 30
+"""A row that unpacks to more than this may do so to four times its size."""
 UNPACKED_FREE_BYTES = 64 << 20
 """What any row may unpack to."""
 UNPACKED_MOST_BYTES = 64 << 30
@@ -32,15 +35,22 @@ UNREADABLE = (
 
 
 def load_dict(path: Path) -> dict[str, Any]:
-    """The row's dict; a file that would build objects or call functions is refused. Raises RowError or UNREADABLE."""
-    data = _unpacked(path) if path.name.endswith(".gz") else path.read_bytes()
-    if not data:
+    """The row's dict; a file that would build objects or call functions is refused. Raises RowError or UNREADABLE.
+
+    Tensors of a plain torch.save file are mapped into memory and read when they are looked at; those of a gzip file
+    are in memory.
+    """
+    source: Path | io.BytesIO = path
+    if path.name.endswith(".gz"):
+        source = _unpacked(path)
+    size = path.stat().st_size if isinstance(source, Path) else source.getbuffer().nbytes
+    if not size:
         raise RowError("it is not a torch.save file: it is empty")
-    _check_members(data)
+    mapped = _check_members(source, size) and isinstance(source, Path)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about pickle protocols: the file is read or refused, either is told
-            value = torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
+            value = torch.load(source, map_location="cpu", weights_only=True, mmap=mapped)
     except pickle.UnpicklingError as error:
         _refuse(error)
     except (RuntimeError, EOFError) as error:
@@ -52,6 +62,23 @@ def load_dict(path: Path) -> dict[str, Any]:
     return value
 
 
+def most_unpacked(path: Path) -> int:
+    """What a gzip file may unpack to, by its size and by the length at its end. Raises OSError.
+
+    The end tells the length of the last member modulo 2**32; torch.save in gzip has one, block-wise writers have more
+    and end with an empty one.
+    """
+    size = path.stat().st_size
+    most = min(
+        max(UNPACKED_TIMES_LARGE * size, min(UNPACKED_TIMES * size, UNPACKED_LARGE_BYTES), UNPACKED_FREE_BYTES),
+        UNPACKED_MOST_BYTES,
+    )
+    with path.open("rb") as file:
+        file.seek(max(0, size - 4))
+        told = int.from_bytes(file.read(4), "little")
+    return min(told, most) if size <= told and UNPACKED_TIMES * size < 1 << 32 else most
+
+
 def _refuse(error: pickle.UnpicklingError) -> NoReturn:
     found = OBJECT.search(str(error))
     if found:
@@ -61,10 +88,10 @@ def _refuse(error: pickle.UnpicklingError) -> NoReturn:
     raise RowError("it is not a torch.save file") from None
 
 
-def _unpacked(path: Path) -> bytes:
+def _unpacked(path: Path) -> io.BytesIO:
     """A gzip file's contents, unpacked piece by piece so that a bomb is noticed before memory is full."""
     size = path.stat().st_size
-    most = _most(size)
+    most = most_unpacked(path)
     out = io.BytesIO()
     try:
         with gzip.open(path) as file:
@@ -74,20 +101,32 @@ def _unpacked(path: Path) -> bytes:
                     raise RowError(f"it must not unpack to more than {most} bytes for its size on disk: {size}")
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise RowError(f"it is damaged, or not a torch.save file in gzip: {first_line(error)}") from None
-    return out.getvalue()
+    out.seek(0)
+    return out
 
 
-def _check_members(data: bytes) -> None:
-    """torch.save stores its zip members as they are; one that someone compressed can be a bomb as well."""
-    if not data.startswith(b"PK"):
-        return
+def _check_members(source: Path | io.BytesIO, size: int) -> bool:
+    """Whether the file is a zip whose members are stored as they are, as torch.save writes it.
+
+    Members that someone compressed can be a bomb as well, and cannot be mapped.
+    """
+    if not _is_zip(source):
+        return False
     try:
-        unpacked = sum(member.file_size for member in zipfile.ZipFile(io.BytesIO(data)).infolist())
+        with zipfile.ZipFile(source) as archive:
+            members = archive.infolist()
     except zipfile.BadZipFile:
         raise RowError("it is damaged or not a torch.save file: its end is missing") from None
-    if unpacked > _most(len(data)):
-        raise RowError(f"it must not unpack to {unpacked} bytes for its size on disk: {len(data)}")
+    unpacked = sum(member.file_size for member in members)
+    if unpacked > max(UNPACKED_TIMES * size, UNPACKED_FREE_BYTES):
+        raise RowError(f"it must not unpack to {unpacked} bytes for its size on disk: {size}")
+    if isinstance(source, io.BytesIO):
+        source.seek(0)
+    return all(member.compress_type == zipfile.ZIP_STORED for member in members)
 
 
-def _most(stored_bytes: int) -> int:
-    return min(max(UNPACKED_TIMES * stored_bytes, UNPACKED_FREE_BYTES), UNPACKED_MOST_BYTES)
+def _is_zip(source: Path | io.BytesIO) -> bool:
+    if isinstance(source, io.BytesIO):
+        return bytes(source.getbuffer()[:2]) == b"PK"
+    with source.open("rb") as file:
+        return file.read(2) == b"PK"

@@ -1,26 +1,21 @@
 """Reading captured rows one at a time, weights-only, and refusing what cannot be measured, with the reason.
 
-A row file is a torch.save'd dict: input_ids, loss_mask, aux_hidden_state [1, T, n * Ht], hidden_state [1, T, Ht] (after
-the final norm, as SpecForge writes it). With a merged JSONL, tokens and mask come from its line. Only one row at a time
-is in memory.
+Every dialect becomes the same `Row`; states stay mapped in the file where the file allows it. Only one row at a time is
+in memory.
 """
 
-import math
 from collections.abc import Container, Iterator
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
 
 import torch
 
-from remote_payload.schema.standalone import SkippedRow
+from remote_payload.schema.standalone import DataDialectFacts, SkippedRow
 from remote_payload.standalone.rows.files import RowFile, RowFolder
-from remote_payload.standalone.rows.load import UNREADABLE, load_dict
-from remote_payload.standalone.rows.values import RowError, first_line, first_of, integers, matrix
-
-AUX_NAMES = ("aux_hidden_state", "aux_hidden_states")
-FINAL_NAMES = ("hidden_state", "hidden_states")
-LARGEST_STATE = 1e9
-"""Beyond it numbers are not a model's: the largest real activations are some ten thousands."""
+from remote_payload.standalone.rows.length import longest_tokens
+from remote_payload.standalone.rows.load import UNREADABLE
+from remote_payload.standalone.rows.raw import RawRow, read_raw
+from remote_payload.standalone.rows.stacks import stacked
+from remote_payload.standalone.rows.values import LENGTHS_DIFFER, RowError, check_numbers, first_line, matrix
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +30,7 @@ class Row:
     prompt_tokens: int
     source: str | None
     answers: torch.Tensor | None = None  # (T,) int64 the teacher's stored choices y_j, -1 = unknown
+    dialect: DataDialectFacts | None = None
 
 
 def beginning(row: Row, responses: int, steps: int) -> Row:
@@ -62,20 +58,27 @@ class RowReader:
     target_hidden_size: int
     vocab_size: int
     steps: int
+    _sound: set[str] = field(default_factory=set, init=False, repr=False, compare=False)
+    """Rows whose numbers were looked at and found finite: each is looked at once."""
 
-    def rows(self, captured: int | None = None, unusable: Container[str] = ()) -> Iterator[Row | SkippedRow]:
+    def rows(
+        self, captured: int | None = None, unusable: Container[str] = (), dialect: str | None = None
+    ) -> Iterator[Row | SkippedRow]:
         """Every row in order but the ones known to be `unusable`, one at a time.
 
-        Those with another number of states than `captured` are skipped.
+        Those with another number of states than `captured`, or of another `dialect`, are skipped.
         """
         for file in self.folder.files:
             if file.name in unusable:
                 continue
             row = self._try(file)
-            if isinstance(row, Row) and row.states.shape[1] != (captured or row.states.shape[1]):
-                reason = f"it holds {row.states.shape[1]} captured states, expected: {captured}"
-                row = SkippedRow(name=file.name, reason=reason)
+            if isinstance(row, Row):
+                row = _like_the_others(row, captured, dialect)
             yield row
+
+    def longest_tokens(self, captured: int | None = None) -> int:
+        """No usable row has more tokens: a bound from headers and sizes, closer where `captured` is known."""
+        return longest_tokens(self.folder, self.target_hidden_size, captured)
 
     def _try(self, file: RowFile) -> Row | SkippedRow:
         """The one place where whatever a file may do to its reader becomes a skipped row with a reason."""
@@ -91,71 +94,78 @@ class RowReader:
 
     def read(self, file: RowFile) -> Row:
         """Read and check one row. Raises RowError, or UNREADABLE where a file is odd in a way nobody thought of."""
-        value = load_dict(file.path)
-        merged = self._merged_line(file)
-        tokens = self._tokens(value, merged)
-        mask = integers(merged if "loss_mask" in merged else value, "loss_mask").ne(0)
-        states = self._states(first_of(value, AUX_NAMES))
-        final = matrix(first_of(value, FINAL_NAMES), "the final state")
-        self._check(tokens, mask, states, final)
-        first_response = int(mask.to(torch.int64).argmax())
-        prompt = merged.get("n_prompt_tokens")
-        source = merged.get("source")
-        return Row(
+        if file.odd is not None:
+            raise RowError(file.odd)
+        raw = read_raw(file, self.folder)
+        states = stacked(raw.states, "captured states", self.target_hidden_size, raw.stored)
+        final = None if raw.final is None else matrix(raw.final, "the final state")
+        if raw.final is None and raw.answers is None:
+            states, final = _split_final(states)
+        part = slice(raw.start, raw.stop)
+        row = Row(
             name=file.name,
-            tokens=tokens,
-            loss_mask=mask,
-            states=states,
-            final=final,
-            prompt_tokens=prompt if isinstance(prompt, int) and 0 < prompt <= len(tokens) else first_response,
-            source=source if isinstance(source, str) else None,
+            tokens=raw.tokens,
+            loss_mask=raw.loss_mask,
+            states=self._cut(states, raw, part),
+            final=None if final is None else self._cut(final, raw, part),
+            prompt_tokens=_prompt(raw),
+            source=raw.source,
+            answers=raw.answers,
+            dialect=raw.dialect,
         )
+        self._check(row)
+        return row
 
-    def _merged_line(self, file: RowFile) -> dict[str, Any]:
-        if self.folder.merged is None:
-            return {}
-        line = self.folder.merged.line(file.number)
-        if isinstance(line, str):
-            raise RowError(line)
-        return line
+    def _cut(self, states: torch.Tensor, raw: RawRow, part: slice) -> torch.Tensor:
+        """Without the padding, where states were stored for it as well; another length is told by the check."""
+        return states[part] if len(states) == raw.stored else states
 
-    def _tokens(self, value: dict[str, Any], merged: dict[str, Any]) -> torch.Tensor:
-        tokens = integers(merged if "input_ids" in merged else value, "input_ids")
-        if "input_ids" in merged and "input_ids" in value and not torch.equal(tokens, integers(value, "input_ids")):
-            raise RowError("its input_ids differ from its line of the merged JSONL")
-        return tokens
-
-    def _states(self, found: object) -> torch.Tensor:
-        flat = matrix(found, "the captured states")
-        size = self.target_hidden_size
-        if flat.shape[1] == 0 or flat.shape[1] % size:
-            raise RowError(
-                f"its captured states must be n * {size} wide (the drafter's target), found: {flat.shape[1]}"
-            )
-        return flat.reshape(len(flat), flat.shape[1] // size, size)
-
-    def _check(self, tokens: torch.Tensor, mask: torch.Tensor, states: torch.Tensor, final: torch.Tensor) -> None:
-        lengths = {len(tokens), len(mask), len(states), len(final)}
+    def _check(self, row: Row) -> None:
+        tokens, final = row.tokens, row.final
+        lengths = {len(tokens), len(row.loss_mask), len(row.states), len(tokens if final is None else final)}
         if len(lengths) > 1:
             raise RowError(
-                f"lengths differ: {len(tokens)} tokens, {len(mask)} of loss mask, {len(states)} captured, "
-                f"{len(final)} final states"
+                f"{LENGTHS_DIFFER}{len(tokens)} tokens, {len(row.loss_mask)} of loss mask, {len(row.states)} captured, "
+                f"{'no' if final is None else len(final)} final states"
             )
-        if final.shape[1] != self.target_hidden_size:
+        if final is not None and final.shape[1] != self.target_hidden_size:
             raise RowError(f"its final state must be {self.target_hidden_size} wide, found: {final.shape[1]}")
         if len(tokens) <= self.steps:
             raise RowError(
                 f"it has {len(tokens)} tokens; a chain of {self.steps} steps needs at least: {self.steps + 1}"
             )
-        if not bool(mask.any()):
+        if not bool(row.loss_mask.any()):
             raise RowError("its loss mask is all zero: there is no response token to judge")
         if int(tokens.min()) < 0 or int(tokens.max()) >= self.vocab_size:
             raise RowError(
                 f"its token ids must be 0..{self.vocab_size - 1}, found: {int(tokens.min())}..{int(tokens.max())}"
             )
-        for what, found in (("captured states", states), ("final states", final)):
-            largest = max(abs(float(bound)) for bound in torch.aminmax(found))  # NaN comes through; ten times isfinite
-            if not math.isfinite(largest):
-                raise RowError(f"there is NaN or infinity in its {what}")
-            if largest > LARGEST_STATE:
-                raise RowError(f"a model's {what} stay below {LARGEST_STATE:.0e}, found: {largest:.3g}")
+        if row.answers is not None and int(row.answers.max()) >= self.vocab_size:
+            raise RowError(f"its teacher's choices must be 0..{self.vocab_size - 1}, found: {int(row.answers.max())}")
+        if row.name in self._sound:
+            return
+        check_numbers(row.states, "captured states")
+        if final is not None:
+            check_numbers(final, "final states")
+        self._sound.add(row.name)
+
+
+def _like_the_others(row: Row, captured: int | None, dialect: str | None) -> Row | SkippedRow:
+    found = row.states.shape[1]
+    if dialect is not None and row.dialect is not None and row.dialect.name != dialect:
+        return SkippedRow(name=row.name, reason=f"it is a row of {row.dialect.name}, most rows are of: {dialect}")
+    if captured is not None and found != captured:
+        return SkippedRow(name=row.name, reason=f"it holds {found} captured states, expected: {captured}")
+    return row
+
+
+def _split_final(states: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    if states.shape[1] < 2:
+        raise RowError(f"its states must be captured ones and the final one last, found: {states.shape[1]}")
+    return states[:, :-1], states[:, -1]
+
+
+def _prompt(raw: RawRow) -> int:
+    """Tokens before the first response token, unless the merged JSONL says better."""
+    first = int(raw.loss_mask.to(torch.int64).argmax()) if len(raw.loss_mask) else 0
+    return raw.prompt_tokens if raw.prompt_tokens is not None and 0 < raw.prompt_tokens <= len(raw.tokens) else first

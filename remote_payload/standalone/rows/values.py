@@ -1,5 +1,8 @@
 """What a row may hold: ordinary tensors whose numbers are all really there, as whole numbers or as plain floats."""
 
+import hashlib
+import math
+import struct
 from typing import Any, TypeGuard
 
 import torch
@@ -11,6 +14,12 @@ INTEGERS = tuple(
     if hasattr(torch, name)  # the larger unsigned ones came with torch 2.3
 )
 TOLD_CHARACTERS = 200
+LARGEST_STATE = 1e9
+"""Beyond it numbers are not a model's: the largest real activations are some ten thousands."""
+PIECE_BYTES = 64 << 20
+"""States are looked at in pieces of about this size."""
+NOT_FINITE = "there is NaN or infinity in its "
+LENGTHS_DIFFER = "lengths differ: "
 
 
 class RowError(Exception):
@@ -36,9 +45,9 @@ def integers(value: dict[str, Any], name: str) -> torch.Tensor:
     found = first_of(value, (name,))
     if isinstance(found, list) and all(isinstance(item, int | float) and abs(item) < 2**53 for item in found):
         found = torch.tensor(found, dtype=torch.float64)
-    if not _is_plain(found) or found.dtype not in INTEGERS + FLOATS:
+    if not is_plain(found) or found.dtype not in INTEGERS + FLOATS:
         raise RowError(f"`{name}` must be whole numbers in a list or tensor, found: {_kind(found)}")
-    _check_stored(found, f"`{name}`")
+    check_stored(found, f"`{name}`")
     flat = found[0] if found.dim() == 2 and found.shape[0] == 1 else found
     if flat.dim() != 1:
         raise RowError(f"`{name}` must have shape [T] or [1, T], found: {list(found.shape)}")
@@ -49,16 +58,22 @@ def integers(value: dict[str, Any], name: str) -> torch.Tensor:
 
 def matrix(found: object, what: str) -> torch.Tensor:
     """A (T, width) float matrix from [T, width] or [1, T, width]. Raises RowError."""
-    if not _is_plain(found) or found.dtype not in FLOATS:
-        raise RowError(f"{what} must be a tensor of plain floats, found: {_kind(found)}")
-    _check_stored(found, what)
-    flat = found[0] if found.dim() == 3 and found.shape[0] == 1 else found
+    flat = floats(found, what)
+    flat = flat[0] if flat.dim() == 3 and flat.shape[0] == 1 else flat
     if flat.dim() != 2:
-        raise RowError(f"{what} must have shape [1, T, width] or [T, width], found: {list(found.shape)}")
+        raise RowError(f"{what} must have shape [1, T, width] or [T, width], found: {list(flat.shape)}")
     return flat
 
 
-def _is_plain(found: object) -> TypeGuard[torch.Tensor]:
+def floats(found: object, what: str) -> torch.Tensor:
+    """A tensor of plain floats, all of it stored. Raises RowError."""
+    if not is_plain(found) or found.dtype not in FLOATS:
+        raise RowError(f"{what} must be a tensor of plain floats, found: {_kind(found)}")
+    check_stored(found, what)
+    return found
+
+
+def is_plain(found: object) -> TypeGuard[torch.Tensor]:
     """Whether a value is an ordinary tensor: not sparse, nested, quantised or without data."""
     return (
         isinstance(found, torch.Tensor)
@@ -69,13 +84,29 @@ def _is_plain(found: object) -> TypeGuard[torch.Tensor]:
     )
 
 
-def _check_stored(found: torch.Tensor, what: str) -> None:
-    """A view with stride 0 asks for terabytes that the file does not hold."""
+def check_stored(found: torch.Tensor, what: str) -> None:
+    """A view with stride 0 asks for terabytes that the file does not hold. Raises RowError."""
     wanted, stored = found.numel() * found.element_size(), found.untyped_storage().nbytes()
     if wanted > stored:
         raise RowError(
             f"{what} must be stored whole, found a repeating view of {stored} bytes with shape: {list(found.shape)}"
         )
+
+
+def check_numbers(found: torch.Tensor, what: str) -> None:
+    """Raise RowError where numbers (T, ...) are not a model's; looks at them piece by piece."""
+    one = max(1, found[:1].numel() * found.element_size())
+    for piece in torch.split(found, max(1, PIECE_BYTES // one)):
+        largest = max(abs(float(bound)) for bound in torch.aminmax(piece))  # NaN comes through; ten times isfinite
+        if not math.isfinite(largest):
+            raise RowError(f"{NOT_FINITE}{what}")
+        if largest > LARGEST_STATE:
+            raise RowError(f"a model's {what} stay below {LARGEST_STATE:.0e}, found: {largest:.3g}")
+
+
+def sha256_of(tokens: torch.Tensor) -> str:
+    """Hash of token ids (T,) as little-endian int64."""
+    return hashlib.sha256(struct.pack(f"<{len(tokens)}q", *tokens.tolist())).hexdigest()
 
 
 def _kind(found: object) -> str:

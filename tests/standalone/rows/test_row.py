@@ -260,10 +260,10 @@ def test_folders_without_rows(tmp_path):
     with pytest.raises(JobFailure) as caught:
         read(tmp_path)
     assert caught.value.failure.hint == "it is empty"
-    (tmp_path / "hs_0.safetensors").touch()
+    (tmp_path / "model.safetensors").touch()
     with pytest.raises(JobFailure) as caught:
         read(tmp_path)
-    assert caught.value.failure.hint == "it holds: hs_0.safetensors"
+    assert caught.value.failure.hint == "it holds: model.safetensors"
 
 
 def test_corrupt_row_among_good_ones_is_named_and_counted(tmp_path, made):

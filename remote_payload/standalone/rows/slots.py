@@ -1,0 +1,156 @@
+"""What captured states say about where they were captured: token purity, direction of the embedding, size, logit lens.
+
+The embedding output is a pure function of the token id; no layer's output is, because attention mixes positions. The
+last layer's output answers the next token through lm_head, with the final norm before it or after it was applied.
+"""
+
+import torch
+
+from remote_payload.schema.standalone import SlotFacts
+from remote_payload.standalone.rows.embedding_slots import SAME_DIRECTION
+from remote_payload.standalone.rows.row import Row
+
+TOKENS = 256
+"""Tokens of a row that are looked at, spread evenly over it."""
+LENS_POSITIONS = 128
+"""Response positions of a row that the logit lens is held against."""
+LENS_OPERATIONS = 10**13
+"""Floating-point operations the lens may cost in all: each position and slot is a product with the whole vocabulary."""
+FEWEST_LENS, MOST_LENS = 32, 2048
+"""Positions in all, whatever they cost."""
+RMS_KEPT = 4096
+"""Sizes kept a slot for the median."""
+REMEMBERED = 4096
+"""Different token ids whose first vector is remembered."""
+PIECE_BYTES = 64 << 20
+"""Logits and states are made in pieces of about this size."""
+
+
+class SlotLook:
+    """Looks at the captured states of rows, one row at a time; memory and time a row are bounded.
+
+    `table` is the target's embedding (V, Ht), `head` its lm_head (V, Ht), `norm` its final norm (Ht,) with `eps`; None
+    where unknown. The lens is computed in float32 where `head` is, all else on the CPU.
+    """
+
+    def __init__(
+        self, table: torch.Tensor | None, head: torch.Tensor | None, norm: torch.Tensor | None, eps: float
+    ) -> None:
+        self._table, self._head, self._norm, self._eps = table, head, norm, eps
+        self._slots: list[_Slot] = []
+        self._first: dict[int, torch.Tensor] = {}  # token id -> its first state of every slot (n, Ht)
+
+    def add(self, row: Row) -> None:
+        """Take one row in; rows with another number of states than the first are left out."""
+        if not self._slots:
+            self._slots = [_Slot() for _ in range(row.states.shape[1])]
+        if row.states.shape[1] != len(self._slots):
+            return
+        step = max(1, len(row.tokens) // TOKENS)
+        few = torch.arange(0, len(row.tokens), step)[:TOKENS]
+        states, tokens = row.states[few], row.tokens[few]  # (t, n, Ht), (t,)
+        for index, slot in enumerate(self._slots):
+            self._look(slot, states[:, index].float(), tokens)
+        self._note_equal(states)
+        self._note_repeats(states, tokens)
+        self._note_lens(row)
+
+    def facts(self) -> tuple[SlotFacts, ...]:
+        """One record a slot; empty where no row was added."""
+        known = self._table is not None
+        return tuple(
+            SlotFacts(
+                slot=index,
+                tokens=slot.tokens,
+                rms=float(torch.cat(slot.rms).median()) if slot.rms else 0.0,
+                embedding_share=slot.embedding / slot.tokens if known and slot.tokens else None,
+                repeats=slot.repeats,
+                repeats_equal=slot.repeats_equal,
+                lens_positions=slot.lens,
+                lens_normed_hits=slot.normed_hits,
+                lens_raw_hits=slot.raw_hits,
+                equals_slot=next((other for other in range(index) if other in slot.equals), None),
+            )
+            for index, slot in enumerate(self._slots)
+        )
+
+    def _look(self, slot: "_Slot", states: torch.Tensor, tokens: torch.Tensor) -> None:
+        """Size and direction of one slot's states (t, Ht)."""
+        slot.tokens += len(tokens)
+        if slot.kept < RMS_KEPT:
+            slot.rms.append(states.square().mean(dim=1).sqrt())
+            slot.kept += len(tokens)
+        if self._table is not None:
+            cosine = torch.nn.functional.cosine_similarity(states, self._table[tokens].float(), dim=1)
+            slot.embedding += int((cosine > SAME_DIRECTION).sum())
+
+    def _note_equal(self, states: torch.Tensor) -> None:
+        """Which earlier slots hold the very numbers of a slot, in every row so far."""
+        for index, slot in enumerate(self._slots):
+            before = range(index) if slot.fresh else slot.equals
+            slot.equals = {other for other in before if torch.equal(states[:, other], states[:, index])}
+            slot.fresh = False
+
+    def _note_repeats(self, states: torch.Tensor, tokens: torch.Tensor) -> None:
+        for at, token in enumerate(tokens.tolist()):
+            known = self._first.get(token)
+            if known is None:
+                if len(self._first) < REMEMBERED:
+                    self._first[token] = states[at].clone()
+                continue
+            same = (states[at] == known).all(dim=1).tolist()
+            for slot, equal in zip(self._slots, same, strict=True):
+                slot.repeats += 1
+                slot.repeats_equal += equal
+
+    def _note_lens(self, row: Row) -> None:
+        """Hold lm_head of each slot, with and without the norm, against the next token of the response."""
+        head, done = self._head, self._slots[0].lens
+        both = row.loss_mask[:-1] & row.loss_mask[1:]
+        at = both.nonzero()[:, 0]
+        few = min(LENS_POSITIONS, 0 if head is None else self._lens_total(head) - done)
+        if head is None or few <= 0 or len(at) == 0:
+            return
+        at = at[:: max(1, len(at) // few)][:few]
+        wanted, states = row.tokens[at + 1], row.states[at].float()  # (p,), (p, n, Ht)
+        variants = [states] if self._norm is None else [states, self._normed(states)]
+        choices = best_tokens(torch.stack(variants).flatten(0, 2), head)  # (variants * p * n,)
+        hits = (choices.view(len(variants), len(at), -1) == wanted[:, None]).sum(dim=1).tolist()
+        for index, slot in enumerate(self._slots):
+            slot.lens += len(at)
+            slot.raw_hits += hits[0][index]
+            slot.normed_hits += hits[1][index] if len(variants) > 1 else 0
+
+    def _lens_total(self, head: torch.Tensor) -> int:
+        """How many positions the budget allows for so many slots, so wide a vocabulary."""
+        one = 4 * len(self._slots) * head.numel()  # multiply and add, with and without the norm
+        return max(FEWEST_LENS, min(MOST_LENS, LENS_OPERATIONS // one))
+
+    def _normed(self, states: torch.Tensor) -> torch.Tensor:
+        assert self._norm is not None
+        scale = torch.rsqrt(states.square().mean(dim=-1, keepdim=True) + self._eps)
+        return states * scale * self._norm.float()
+
+
+def best_tokens(states: torch.Tensor, head: torch.Tensor) -> torch.Tensor:
+    """The token lm_head (V, Ht) chooses for each of states (p, Ht), the vocabulary taken piece by piece; (p,) int64."""
+    states = states.to(head.device)
+    best = torch.full((len(states),), -torch.inf, device=head.device)
+    choice = torch.full((len(states),), -1, dtype=torch.int64, device=head.device)
+    rows = max(1, PIECE_BYTES // (4 * max(head.shape[1], len(states))))
+    for start in range(0, len(head), rows):
+        top, where = (states @ head[start : start + rows].float().T).max(dim=1)
+        better = top > best
+        best, choice = torch.where(better, top, best), torch.where(better, where + start, choice)
+    return choice.cpu()
+
+
+class _Slot:
+    """What is counted of one slot."""
+
+    def __init__(self) -> None:
+        self.tokens = self.embedding = self.repeats = self.repeats_equal = 0
+        self.lens = self.normed_hits = self.raw_hits = self.kept = 0
+        self.rms: list[torch.Tensor] = []
+        self.equals: set[int] = set()
+        self.fresh = True
