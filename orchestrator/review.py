@@ -4,12 +4,13 @@ from orchestrator.compare.diff import Diff, MeasuredRun, diff_numbers, diff_runs
 from orchestrator.errors import InvalidRunError, NotFoundError
 from orchestrator.records import Baseline, RunRecord
 from orchestrator.report.content import RunReport, StandaloneReport, report_standalone
+from orchestrator.report.question import Question
 from orchestrator.store import Store
-from orchestrator.store.results import read_hits, read_standalone
+from orchestrator.store.results import read_heldout, read_hits, read_standalone
 
 
-def review(store: Store, record: RunRecord, *, max_new_tokens: int | None = None) -> RunReport:
-    """Judge the run's result where it has one; `max_new_tokens` as a server's, for the walk.
+def review(store: Store, record: RunRecord, question: Question | None = None) -> RunReport:
+    """Judge the run's result where it has one; `question` is what its reader adds to the measured.
 
     Raises StoreError or InvalidRunError where the result is broken, or no longer what its manifest says.
     """
@@ -21,8 +22,7 @@ def review(store: Store, record: RunRecord, *, max_new_tokens: int | None = None
             hint=f"`eagle3-remote attach {record.run_id}` fetches it again",
         )
     run = store.run_dir(record.run_id)
-    rows, hits = read_hits(run)
-    found = report_standalone(read_standalone(run), rows, hits, max_new_tokens=max_new_tokens)
+    found = report_standalone(read_standalone(run), read_hits(run), read_heldout(run), question)
     return RunReport(record=record, standalone=found)
 
 

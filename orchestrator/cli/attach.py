@@ -4,7 +4,7 @@ import click
 
 from orchestrator.cli.ending import end
 from orchestrator.cli.live import watching
-from orchestrator.cli.options import accept_new_option, host_of, host_option, json_option, open_session
+from orchestrator.cli.options import accept_new_option, host_of, host_option, json_option, open_session, question
 
 
 @click.command()
@@ -22,9 +22,10 @@ def attach(run_id: str, host_name: str | None, *, accept_new: bool, as_json: boo
 
     store = Store.default()
     run_id, host_name = host_of(run_id, host_name, store)
+    asked = question(None)
     with (
         watching(as_json=as_json) as tell,
         open_session(host_name, tell, accept_new=accept_new) as session,
     ):
         record = pipeline.attach(session, run_id, store, tell)
-    end(record, store, as_json=as_json)
+    end(record, store, as_json=as_json, question=asked)

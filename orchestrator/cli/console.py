@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from orchestrator.records import RunRecord
+    from orchestrator.report.question import Question
+    from orchestrator.report.views import View
     from orchestrator.store import Store
     from remote_payload.schema import CancelAnswer, StatusAnswer
 
@@ -134,8 +136,15 @@ def show_launched(record: "RunRecord", *, as_json: bool) -> None:
         out(record.run_id)
 
 
-def show_run(record: "RunRecord", store: "Store", *, as_json: bool, max_new_tokens: int | None = None) -> None:
-    """A run with everything that can be said about its result; `max_new_tokens` as a server's, for the walk."""
+def show_run(
+    record: "RunRecord",
+    store: "Store",
+    *,
+    as_json: bool,
+    view: "View" = "report",
+    question: "Question | None" = None,
+) -> None:
+    """A run with everything that can be said about its result; `question` is what its reader adds to the measured."""
     if not as_json and not store.has_figures(record):
         from orchestrator.report.head import head
 
@@ -143,15 +152,15 @@ def show_run(record: "RunRecord", store: "Store", *, as_json: bool, max_new_toke
         return
     from orchestrator.review import review
 
-    report = review(store, record, max_new_tokens=max_new_tokens)
+    report = review(store, record, question)
     if as_json:
         from orchestrator.report.json import run_json
 
         out_json(run_json(report))
     else:
-        from orchestrator.report.text import run_text
+        from orchestrator.report.views import view_text
 
-        out(run_text(report, width=width()))
+        out(view_text(report, view, width=width()))
 
 
 def show_status(answer: "StatusAnswer", host_name: str, *, as_json: bool) -> None:

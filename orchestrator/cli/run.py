@@ -9,7 +9,7 @@ import click
 from orchestrator.cli import console
 from orchestrator.cli.ending import end
 from orchestrator.cli.live import watching
-from orchestrator.cli.options import Decorator, accept_new_option, host_option, open_session
+from orchestrator.cli.options import Decorator, accept_new_option, host_option, open_session, question, step_cost_option
 
 if TYPE_CHECKING:
     from orchestrator.jobfile import EarlierRun, PlannedJob
@@ -61,6 +61,7 @@ def run() -> None:
 @click.option("--capture-rows", type=int, help="Rows compared with a fresh forward of the target; 0: none.")
 @click.option("--max-memory", "max_memory_bytes", help="Peak memory to stay below, e.g. 20GiB.")
 @click.option("--resume", metavar="RUN", help="Go on with the finished rows of an earlier run on this host.")
+@step_cost_option
 @_launch_options()
 def standalone(**flags: Any) -> None:
     """Test a drafter outside SGLang, on captured training samples.
@@ -88,6 +89,7 @@ def _run(kind: str, flags: dict[str, Any]) -> None:
     from orchestrator.store import Store
 
     host_name, as_json, detach = flags.pop("host_name"), flags.pop("as_json"), flags.pop("detach")
+    asked = question(flags.pop("step_cost", None))  # a mistake in it is said before anything is launched
     run_id, accept_new, find = flags.pop("run_id"), flags.pop("accept_new"), flags.pop("find_python")
     store = Store.default()
     order = Order(
@@ -105,7 +107,7 @@ def _run(kind: str, flags: dict[str, Any]) -> None:
         console.note(f"detached; job goes on. attach with: eagle3-remote attach {record.run_id} --host {host_name}")
         console.show_launched(record, as_json=as_json)
     else:
-        end(record, store, as_json=as_json)
+        end(record, store, as_json=as_json, question=asked)
 
 
 def _plan(kind: str, flags: dict[str, Any], host_name: str, store: "Store") -> "PlannedJob":

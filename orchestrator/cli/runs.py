@@ -1,10 +1,16 @@
 """`eagle3-remote runs`: the runs on this laptop; works without any host."""
 
+from typing import TYPE_CHECKING
+
 import click
 
 from orchestrator.cli import console
+from orchestrator.cli.options import question, step_cost_option
 from orchestrator.errors import InvalidRunError
 from orchestrator.store import Store
+
+if TYPE_CHECKING:
+    from orchestrator.report.views import View
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
@@ -36,11 +42,19 @@ def list_runs(*, as_json: bool) -> None:
     help="Stop each request of the serving walk once N tokens are out, as the server was told to. "
     "With --json this gives the server's accept histogram request by request.",
 )
+@click.option(
+    "--verbose", "view", flag_value="verbose", help="Every check with its evidence, every reading, all figures."
+)
+@click.option("--depths", "view", flag_value="depths", help="Accept length and speed-up for every number of steps.")
+@click.option("--rules", "view", flag_value="rules", help="The figures as each trainer logs them.")
+@step_cost_option
 @json_option
-def show(run_id: str, max_new_tokens: int | None, *, as_json: bool) -> None:
-    """The report on a run: an id, the beginning of one, or `last`."""
+def show(run_id: str, max_new_tokens: int | None, view: "View | None", step_cost: str | None, *, as_json: bool) -> None:
+    """The report on a run: an id, the beginning of one, or `last`. With --json everything of every view."""
     store = Store.default()
-    console.show_run(store.load(run_id), store, as_json=as_json, max_new_tokens=max_new_tokens)
+    record = store.load(run_id)
+    asked = question(step_cost, max_new_tokens)
+    console.show_run(record, store, as_json=as_json, view=view or "report", question=asked)
 
 
 @runs.command()

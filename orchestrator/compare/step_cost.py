@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 from orchestrator.errors import ConfigError, UsageError
 from remote_payload.schema.record import Record, SchemaError, from_value, require
 
-FORMS = "`1.9`, `1.47+0.16k` (k draft steps), or `46.7/90@1.9` (tok/s with and without the drafter, @ accept length)"
+FORMS = "`1.9`, `1.47+0.16k` (k draft steps) or `46.7/90@1.9` (tok/s with the drafter / without @ accept length)"
 
 MOST = 1e6
 """Far above any cost or throughput, and far below where floats end."""

@@ -22,6 +22,12 @@ def head(record: RunRecord) -> list[str]:
     return labelled(lines, 100)
 
 
+def brief_head(record: RunRecord, width: int) -> list[str]:
+    """The same in two lines, below figures."""
+    begun = f"{record.run_id}: {record.phase}, launched {moment(record.created_unix_s)} by {record.launched_by}"
+    return labelled([("run", begun), ("host", f"{record.host.name} ({record.host.destination})")], width)
+
+
 def labelled(lines: list[tuple[str, str]], width: int) -> list[str]:
     """Lines of `label  text`; a long text goes on under itself."""
     label_width = 12

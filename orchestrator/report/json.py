@@ -5,16 +5,27 @@ from typing import Any
 
 from orchestrator.compare.stats import Estimate
 from orchestrator.compare.walk import Walk
-from orchestrator.diagnosis.verdict import MeasuredReading, WiringVerdict
+from orchestrator.diagnosis.verdict import Effect, MeasuredReading, WiringVerdict
 from orchestrator.records import RunRecord
-from orchestrator.report.content import RunReport, StandaloneReport, columns
+from orchestrator.report.content import (
+    Foretold,
+    RunReport,
+    StandaloneReport,
+    columns,
+    predictions,
+    rule_figures,
+)
 from orchestrator.report.text import DEFINITIONS
 
 REPORT_VERSION = 1
 
 
 def run_json(report: RunReport) -> dict[str, Any]:
-    """What `runs show --json` prints: `run`, and for a standalone test `wiring`, `readings`, `coverage`, `result`."""
+    """What `runs show --json` prints: `run`, and for a standalone test all that was made of its `result`.
+
+    `diagnosis` (verdict, headline, fix, findings), `checks`, `wiring`, `readings`, `prediction`, `gap`, `rules`,
+    `coverage`, `definitions`, `result`.
+    """
     value: dict[str, Any] = {"report_version": REPORT_VERSION, "run": _run(report.record)}
     if report.standalone is not None:
         value.update(_standalone(report.standalone))
@@ -43,12 +54,46 @@ def _run(record: RunRecord) -> dict[str, Any]:
 
 
 def _standalone(report: StandaloneReport) -> dict[str, Any]:
+    diagnosis = report.diagnosis
     return {
+        "diagnosis": {
+            "verdict": diagnosis.verdict,
+            "headline": diagnosis.headline,
+            "fix": list(diagnosis.fix),
+            "findings": [dataclasses.asdict(finding) for finding in diagnosis.findings],
+        },
+        "checks": [dataclasses.asdict(result) for result in diagnosis.results],
         "wiring": _wiring(report.wiring),
         "readings": [_reading(role, item) for role, item in columns(report.wiring)],
+        "prediction": [_foretold(one) for one in predictions(report)],
+        "gap": None if report.gap is None else dataclasses.asdict(report.gap),
+        "rules": {split: [dataclasses.asdict(item) for item in figures] for split, figures in rule_figures(report)},
         "coverage": dataclasses.asdict(report.coverage),
         "definitions": DEFINITIONS,
         "result": dataclasses.asdict(report.result),
+    }
+
+
+def _foretold(one: Foretold) -> dict[str, Any]:
+    told = one.prediction
+    return {
+        "role": one.role,
+        "reading": told.reading,
+        "rows": one.split,
+        "step_cost": None if told.cost is None else dataclasses.asdict(told.cost),
+        "best_steps": told.best_steps,
+        "pays": told.pays,
+        "step_cost_below_one": told.suspicious,
+        "depths": [
+            {
+                "steps": depth.steps,
+                "accept_length": estimate_json(depth.accept_length),
+                "walk": _walk(depth.walk),
+                "break_even_accept_length": depth.break_even,
+                "speedup": estimate_json(depth.speedup),
+            }
+            for depth in told.depths
+        ],
     }
 
 
@@ -65,7 +110,19 @@ def _wiring(wiring: WiringVerdict) -> dict[str, Any]:
         "against": wiring.against,
         "first_step_difference": estimate_json(wiring.difference),
         "accept_length_relative_difference": estimate_json(wiring.ratio),
+        "effects": [_effect(effect) for effect in wiring.effects],
         "readings_tried": wiring.readings_tried,
+    }
+
+
+def _effect(effect: Effect) -> dict[str, Any]:
+    return {
+        "keys": list(effect.keys),
+        "best": list(effect.best),
+        "served": list(effect.served),
+        "reverted": None if effect.reverted is None else effect.reverted.facts.name,
+        "accepted_difference": estimate_json(effect.difference),
+        "proven": effect.proven,
     }
 
 
@@ -77,6 +134,7 @@ def _reading(role: str, item: MeasuredReading) -> dict[str, Any]:
         "slots": list(item.facts.slots),
         "states": None if item.facts.states is None else list(item.facts.states),
         "token_offset": item.facts.token_offset,
+        "changes": list(item.facts.changes),
         "first_step_accuracy": dataclasses.asdict(figures.first_step),
         "conditional_acceptance": [dataclasses.asdict(share) for share in figures.conditional],
         "accept_length_mean": estimate_json(figures.accept_length_mean),

@@ -26,6 +26,18 @@ def length(estimate: Estimate, n: int) -> str:
     return f"{estimate.value:.2f} [{estimate.low:.2f}, {estimate.high:.2f}] n={n}"
 
 
+def number(value: float | None) -> str:
+    """A plain figure with two decimals."""
+    return UNKNOWN if value is None else f"{value:.2f}"
+
+
+def within(estimate: Estimate) -> str:
+    """A figure with its interval, e.g. `1.31 [1.20, 1.42]`."""
+    if estimate.value is None or estimate.low is None or estimate.high is None:
+        return number(estimate.value)
+    return f"{estimate.value:.2f} [{estimate.low:.2f}, {estimate.high:.2f}]"
+
+
 def change(estimate: Estimate, unit: str) -> str:
     """A difference in hundredths with its interval, e.g. `+45.7 points, 95 % interval +40.1 to +51.2, 12 rows`."""
     if estimate.value is None:
@@ -33,9 +45,19 @@ def change(estimate: Estimate, unit: str) -> str:
     rows = "1 row" if estimate.rows == 1 else f"{estimate.rows} rows"
     if estimate.low is None or estimate.high is None:
         return f"{100 * estimate.value:+.1f} {unit}, no interval from {rows}"
+    return f"{moved(estimate, unit, scale=100, digits=1)}, {rows}"
+
+
+def moved(estimate: Estimate, unit: str, *, scale: float = 1.0, digits: int = 2) -> str:
+    """A difference with its interval, e.g. `+0.34 tokens, 95 % interval +0.13 to +0.56`."""
+    if estimate.value is None:
+        return UNKNOWN
+    if estimate.low is None or estimate.high is None:
+        return f"{scale * estimate.value:+.{digits}f} {unit}, no interval"
     level = f"{100 * estimate.confidence:.4g} % interval"
     return (
-        f"{100 * estimate.value:+.1f} {unit}, {level} {100 * estimate.low:+.1f} to {100 * estimate.high:+.1f}, {rows}"
+        f"{scale * estimate.value:+.{digits}f} {unit}, {level} {scale * estimate.low:+.{digits}f} to "
+        f"{scale * estimate.high:+.{digits}f}"
     )
 
 

@@ -1,5 +1,6 @@
 """Reports against golden files. `EAGLE3_WRITE_GOLDEN=1 pytest tests/report` writes them anew; read the difference."""
 
+import dataclasses
 import json
 import os
 from pathlib import Path
@@ -8,14 +9,18 @@ from typing import Any
 import pytest
 
 from orchestrator.compare.diff import MeasuredRun, diff_numbers, diff_runs
+from orchestrator.compare.step_cost import StepCost
+from orchestrator.diagnosis.finding import CheckResult, Evidence
 from orchestrator.diagnosis.wiring import judge_wiring
 from orchestrator.records import Baseline, BaselineEntry, BaselineNumber
 from orchestrator.report.baseline_text import baseline_text, baselines_text
 from orchestrator.report.content import RunReport, report_standalone
 from orchestrator.report.diff_text import diff_json, diff_text
 from orchestrator.report.json import run_json
+from orchestrator.report.question import Question
 from orchestrator.report.runs_text import cancel_text, runs_json, runs_text, status_text
 from orchestrator.report.text import run_text
+from orchestrator.report.views import View, view_text
 from orchestrator.store import RunSummary
 from remote_payload.schema import CancelAnswer, DeclaredWiring, Failure, RunState, SkippedRow, StatusAnswer
 from tests.support.made_results import made_declared, made_readings, made_result
@@ -33,16 +38,80 @@ def check(name: str, text: str) -> None:
     assert text + "\n" == path.read_text()
 
 
-def story(declared: DeclaredWiring, rows: int = 12, **more: Any) -> RunReport:
+def story(
+    declared: DeclaredWiring,
+    rows: int = 12,
+    *,
+    checks: tuple[CheckResult, ...] = (),
+    heldout: bool = False,
+    question: Question | None = None,
+    **more: Any,
+) -> RunReport:
+    """A report whose checks are given, so that the texts of the real ones may change."""
     row_facts, hits, readings = made_readings(STORY, rows=rows)
     result = made_result(readings, declared, rows=rows, **more)
-    return RunReport(record=made_run(), standalone=report_standalone(result, row_facts, hits))
+    other = None
+    if heldout:
+        other_rows, other_hits, _ = made_readings({wiring: share - 0.1 for wiring, share in STORY.items()}, rows=8)
+        other = (other_rows, other_hits)
+        full = tuple(facts for facts in result.readings if facts.slots != (0, 2, 1))
+        result = type(result)(**{**vars(result), "heldout": result.rows, "heldout_readings": full})
+    made = report_standalone(result, (row_facts, hits), other, question)
+    findings = tuple(item for item in checks if item.outcome == "finding")
+    diagnosis = dataclasses.replace(
+        made.diagnosis,
+        verdict=made.wiring.verdict,
+        headline=made.wiring.headline,
+        fix=made.wiring.fix,
+        results=checks,
+        findings=findings,
+    )
+    return RunReport(record=made_run(), standalone=dataclasses.replace(made, diagnosis=diagnosis))
 
 
-def mis_wired() -> RunReport:
+def mis_wired(**more: Any) -> RunReport:
     skipped = tuple(SkippedRow(name=f"data_{n}.ckpt", reason="not a zip file: truncated") for n in range(20, 27))
     declared = made_declared((2, 4, 5), (1, 2, 3), config_ids=(1, 3, 4))
-    return story(declared, skipped=skipped, warnings=("unexpected tensor: foo.weight",))
+    return story(declared, skipped=skipped, warnings=("unexpected tensor: foo.weight",), **more)
+
+
+CHECKS = (
+    CheckResult(check="K1", title="tensor inventory", outcome="passed", summary="all 14 tensors are there and trained"),
+    CheckResult(
+        check="K3",
+        title="vocabulary map",
+        outcome="finding",
+        summary="d2t holds target ids, not offsets: 3 of 640 draft tokens mean what the engine takes them for",
+        severity="fatal",
+        cause="loading",
+        evidence=(
+            Evidence(name="draft tokens in range, read as offsets", value=0.0047, unit="share", n=640),
+            Evidence(name="cosine of lm_head rows, read as ids", value=0.97, low=0.95, high=0.99, confidence=0.95),
+            Evidence(name="all zero", value="no"),
+        ),
+        remedy=("subtract arange(640) from d2t and export again", "then run this test again"),
+        refuted_by="t2d marks the tokens that d2t leads to when it is read as offsets",
+    ),
+    CheckResult(
+        check="K20",
+        title="data lint",
+        outcome="finding",
+        summary="9 of 12 rows are cut at 60 tokens",
+        severity="minor",
+        cause="data",
+        evidence=(Evidence(name="rows cut", value=9, unit="rows", n=12),),
+        remedy=("capture with a longer limit",),
+    ),
+    CheckResult(
+        check="capture",
+        title="fresh forward",
+        outcome="cannot_tell",
+        summary="the target was not run on this host",
+        evidence=(Evidence(name="rows compared", value=None),),
+        needs="transformers on the host",
+    ),
+)
+COST = StepCost(base=1.47, per_step=0.16, source="eagle3.toml", target="target")
 
 
 def test_mis_wired() -> None:
@@ -60,14 +129,63 @@ def test_sound() -> None:
     check("sound.txt", run_text(story(made_declared((0, 2, 4), (0, 1, 2), config_ids=(-1, 1, 3)))))
 
 
+def test_findings_stand_with_their_fix_before_the_figures() -> None:
+    report = mis_wired(checks=CHECKS, heldout=True, question=Question(costs=(COST,)))
+    text = run_text(report)
+    check("findings.txt", text)
+    assert text.index("K3 vocabulary map, fatal") < text.index("subtract arange(640)") < text.index("step 1 accuracy")
+    assert "K1" not in text  # it passed
+
+
+def test_verbose_shows_every_check_every_reading_and_every_row_left_out() -> None:
+    report = mis_wired(checks=CHECKS, heldout=True, question=Question(costs=(COST,)))
+    text = run_text(report, verbose=True)
+    check("verbose.txt", text)
+    for words in ("K1 tensor inventory: passed", "needs: transformers", "refuted by: t2d", "data_26.ckpt"):
+        assert words in text
+
+
+def test_a_finding_that_takes_the_top_line_brings_its_own_two_numbers() -> None:
+    report = story(made_declared((0, 2, 4), (0, 1, 2)), checks=CHECKS)
+    assert report.standalone is not None
+    fault = CHECKS[1]
+    diagnosis = dataclasses.replace(
+        report.standalone.diagnosis, verdict="loading_fault", headline=fault.summary, fix=fault.remedy
+    )
+    text = run_text(
+        RunReport(record=report.record, standalone=dataclasses.replace(report.standalone, diagnosis=diagnosis))
+    )
+    check("loading_fault.txt", text)
+    assert text.splitlines()[2].split("  ")[-1] == "0.5 % n=640"
+
+
+def test_every_depth() -> None:
+    check("depths.txt", view_text(mis_wired(heldout=True, question=Question(costs=(COST,))), "depths"))
+    unknown = view_text(mis_wired(), "depths")
+    assert "Speed-up unknown" in unknown
+    assert "break-even" not in unknown
+    doubtful = Question(costs=(StepCost(base=0.5, source="somebody"),))
+    assert "measure the baseline again" in " ".join(view_text(mis_wired(question=doubtful), "depths").split())
+
+
+def test_every_rule() -> None:
+    check("rules.txt", view_text(mis_wired(heldout=True), "rules"))
+
+
+def test_views_of_a_run_without_figures_are_its_plain_report() -> None:
+    record = made_run(phase="failed")
+    views: tuple[View, ...] = ("report", "verbose", "depths", "rules")
+    assert {view_text(RunReport(record=record), view) for view in views} == {run_text(RunReport(record=record))}
+
+
 def test_the_declared_figures_stand_first_and_a_wider_interval_is_explained() -> None:
-    text = run_text(story(made_declared((0, 2, 4), (0, 1, 2))))
-    assert "74.2 % declared  against  44.5 % runner-up" in text
-    assert "97.5 % interval, wider than one of 95 %" in " ".join(text.split())
+    report = story(made_declared((0, 2, 4), (0, 1, 2)))
+    assert "74.2 % declared  against  44.5 % runner-up" in run_text(report)
+    assert "97.5 % interval, wider than one of 95 %" in " ".join(run_text(report, verbose=True).split())
     row_facts, hits, readings = made_readings({((0, 1, 2), 1): 0.75, ((1, 2, 3), 1): 0.3})
     result = made_result(readings, made_declared((0, 2, 4), (0, 1, 2)))
-    two = run_text(RunReport(record=made_run(), standalone=report_standalone(result, row_facts, hits)))
-    assert "wider than" not in two  # of two readings only one can be the other: 95 %
+    two = RunReport(record=made_run(), standalone=report_standalone(result, (row_facts, hits)))
+    assert "wider than" not in run_text(two, verbose=True)  # of two readings only one can be the other: 95 %
 
 
 def test_unlabelled() -> None:
@@ -103,6 +221,27 @@ def test_json_is_json_with_null_for_unknown() -> None:
     assert best["accept_length_walk"]["low"] is None  # 3 rows
     assert best["first_step_accuracy"]["n"] == 150
     assert run_json(RunReport(record=made_run(phase=None)))["run"]["state"] is None
+
+
+def test_json_carries_what_every_view_shows() -> None:
+    report = mis_wired(checks=CHECKS, heldout=True, question=Question(costs=(COST,)))
+    value = json.loads(json.dumps(run_json(report), allow_nan=False))
+    assert [item["check"] for item in value["checks"]] == ["K1", "K3", "K20", "capture"]
+    assert value["checks"][3]["evidence"][0]["value"] is None
+    assert value["diagnosis"]["findings"][0]["remedy"][0].startswith("subtract arange")
+    assert [item["role"] for item in value["prediction"]] == ["declared", "best"]
+    depth = value["prediction"][1]["depths"][1]
+    assert depth["break_even_accept_length"] == pytest.approx(1.79)
+    assert depth["speedup"]["value"] == pytest.approx(depth["accept_length"]["value"] / 1.79)
+    assert value["prediction"][1]["step_cost"]["source"] == "eagle3.toml"
+    assert value["prediction"][1]["rows"] == "held-out"
+    assert value["gap"]["how"] == "unpaired"
+    assert set(value["rules"]) == {"train", "held-out"}
+    assert value["rules"]["train"][1]["figure"] == "acc_s"
+    plain = run_json(story(made_declared((2, 4, 5), None), states=None))
+    assert plain["gap"] is None
+    assert plain["prediction"][0]["step_cost"] is None
+    assert plain["prediction"][0]["depths"][0]["speedup"] is None
 
 
 def test_json_of_the_story_carries_the_fix() -> None:
@@ -191,6 +330,6 @@ def test_status_and_cancel() -> None:
 
 @pytest.mark.parametrize("width", [40, 80, 110, 200])
 def test_no_figure_is_lost_at_any_width(width: int) -> None:
-    text = run_text(mis_wired(), width=width)
+    text = run_text(mis_wired(), width=width, verbose=True)
     for figure in ("declared", "best", "tokens per verify", "n=600"):
         assert figure in text

@@ -1,0 +1,100 @@
+"""The readings of a checkpoint as text: the two numbers that prove the verdict, and a column of figures a reading."""
+
+from orchestrator.compare.stats import CONFIDENCE
+from orchestrator.diagnosis.advice import state_names
+from orchestrator.diagnosis.measured import Split
+from orchestrator.diagnosis.verdict import MeasuredReading, WiringVerdict
+from orchestrator.report.content import columns
+from orchestrator.report.table import table
+from orchestrator.report.words import UNKNOWN, change, length, number, percent, proportion
+
+
+def proof(wiring: WiringVerdict, width: int) -> list[str]:
+    """The two numbers: step-1 accuracy and accept length of the best reading and of what it was compared with."""
+    best = wiring.best.figures
+    other = wiring.declared if wiring.against == "declared" else wiring.runner_up
+    if wiring.against is None or other is None or wiring.difference is None or wiring.ratio is None:
+        return table(
+            [
+                ["  step-1 accuracy", f"{percent(best.first_step.value)} best reading ({wiring.best.facts.name})"],
+                ["  accept length", f"{number(best.accept_length_walk.value)} best reading"],
+            ]
+        )
+    names, arrow, sides = ("declared", "runner-up"), "against", (best, other.figures)
+    if wiring.against == "declared":
+        names, arrow, sides = ("as served", "as it reads best"), "->", (other.figures, best)
+    accuracies = [percent(side.first_step.value) for side in sides]
+    lengths = [number(side.accept_length_walk.value) for side in sides]
+    measures = (
+        ("step-1 accuracy", *accuracies, change(wiring.difference, "points")),
+        ("accept length", *lengths, change(wiring.ratio, "%")),
+    )
+    numbers = table([[label, f"{a} {names[0]}", arrow, f"{b} {names[1]}"] for label, a, b, _ in measures], "  ")
+    changes = [difference for *_, difference in measures]
+    beside = [f"{line}  {what}" for line, what in zip(_even(numbers), changes, strict=True)]
+    if max(map(len, beside)) <= width:
+        return beside
+    return [part for line, what in zip(numbers, changes, strict=True) for part in (line, f"    {what}")]
+
+
+def figures(wiring: WiringVerdict, heldout: Split | None, width: int, *, verbose: bool) -> list[list[str]]:
+    """One column a reading; as many tables as the width asks for."""
+    shown = columns(wiring)
+    labels = ["", "reading", "states", "step 1 accuracy"]
+    labels += [f"step {step} after hit" for step in range(2, wiring.best.figures.steps + 1)]
+    labels += ["accept length"]
+    if heldout is not None:
+        labels += ["held-out step 1", "held-out accept len"]
+    if verbose:
+        labels += ["accept len, mean", "accept len, rows", "tokens per verify"]
+    cells = [_column(role, item, heldout, verbose=verbose) for role, item in shown]
+    label_width = max(map(len, labels)) + 2
+    tables: list[list[list[str]]] = []
+    used = width
+    for column in cells:
+        column_width = max(map(len, column))
+        if used + column_width > width:
+            tables.append([])
+            used = label_width
+        tables[-1].append(column)
+        used += column_width + 2
+    return [table([list(row) for row in zip(labels, *group, strict=True)]) for group in tables]
+
+
+def widened(wiring: WiringVerdict) -> list[str]:
+    """Why the difference in the headline has an interval of its own level."""
+    difference = wiring.difference
+    if difference is None or difference.low is None or difference.confidence == CONFIDENCE:
+        return []
+    level = difference.confidence
+    return [
+        f"The difference in step-1 accuracy has a {100 * level:.4g} % interval, wider than one of 95 %, because the "
+        "best of several readings was picked on these very rows."
+    ]
+
+
+def _column(role: str, item: MeasuredReading, heldout: Split | None, *, verbose: bool) -> list[str]:
+    own, walk = item.figures, item.figures.walk
+    cells = [
+        role,
+        item.facts.name,
+        state_names(item.facts.states),
+        proportion(own.first_step),
+        *(proportion(share) for share in own.conditional[1:]),
+        length(own.accept_length_walk, walk.verifies),
+    ]
+    if heldout is not None:
+        other = heldout.figures.get(item.facts.name)
+        unmeasured = "not measured"
+        cells.append(unmeasured if other is None else proportion(other.first_step))
+        cells.append(unmeasured if other is None else length(other.accept_length_walk, other.walk.verifies))
+    if verbose:
+        cells.append(length(own.accept_length_mean, sum(row.whole for row in own.counts)))
+        cells.append(str(own.accept_length_walk.rows))
+        cells.append(f"{walk.tokens / walk.verifies:.2f} n={walk.verifies}" if walk.verifies else f"{UNKNOWN} n=0")
+    return cells
+
+
+def _even(lines: list[str]) -> list[str]:
+    size = max(map(len, lines))
+    return [line.ljust(size) for line in lines]
