@@ -1,5 +1,6 @@
 """One fault each in the captured rows. Every function breaks a scene in exactly one way."""
 
+import json
 import shutil
 
 import torch
@@ -20,8 +21,12 @@ def rolled_states(scene: Scene) -> None:
 
 
 def mask_a_token_early(scene: Scene) -> None:
-    """The loss mask begins and ends a token too early."""
-    scene.edit_rows(lambda _, row: row.update({MASK: row[MASK].roll(-1)}))
+    """The merged JSONL's loss mask begins and ends a token too early; its n_prompt_tokens are right."""
+    path = scene.merge()
+    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    for line in lines:
+        line[MASK] = [*line[MASK][1:], 0]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
 
 
 def mask_a_token_late(scene: Scene) -> None:
@@ -74,6 +79,7 @@ def train_rows_held_out(scene: Scene) -> None:
 
 def teacher_of_another_layer(scene: Scene) -> None:
     """The final state is that of a layer in the middle, after the target's norm."""
+    scene.merge()  # whose sources say which rows are greedy
     norm = scene.target_tensor("model.norm.weight").float()
 
     def change(_: int, row: Tensors) -> None:
@@ -105,6 +111,15 @@ def same_state_twice(scene: Scene) -> None:
     def change(_: int, row: Tensors) -> None:
         embed, first, middle, _last = _slots(row)
         row[STATES] = torch.cat((embed, first, middle, middle), dim=2)
+
+    scene.edit_rows(change)
+
+
+def final_state_in_a_slot(scene: Scene) -> None:
+    """The final state was captured where the third layer's is said to be."""
+
+    def change(_: int, row: Tensors) -> None:
+        row[STATES] = torch.cat((*_slots(row)[:3], row[FINAL]), dim=2)
 
     scene.edit_rows(change)
 

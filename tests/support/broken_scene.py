@@ -61,6 +61,13 @@ class Scene:
     def rows(self, split: str = "rows") -> list[Path]:
         return sorted(self.root.joinpath(split).rglob("*.ckpt"), key=lambda path: int(path.stem.split("_")[1]))
 
+    def merge(self) -> Path:
+        """Let the job read the rows' merged JSONL as well."""
+        path = self.root / "merged.jsonl"
+        shutil.copyfile(DATA / "merged.jsonl", path)
+        self.settings["merged"] = path
+        return path
+
     def edit_rows(self, change: Callable[[int, Tensors], None], split: str = "rows") -> None:
         """Change every row's dict in place; the states are [1, T, n * Ht]."""
         for number, path in enumerate(self.rows(split)):
