@@ -26,6 +26,7 @@ from remote_payload.standalone.rows.values import (
     PIECE_BYTES,
     TOLD_CHARACTERS,
     RowError,
+    check_numbers,
     first_line,
 )
 
@@ -129,30 +130,27 @@ def _sample(held: dict[str, torch.Tensor], manifest: Manifest) -> Sample:
     tokens[1:] = held["input_ids"][own].to(torch.int64)
     mask[1:] = held["loss_mask"][own].ne(0).to(torch.int64)
     known = held["position_mask"].flatten()[own].ne(0)
-    chosen = _chosen({name: held[name][own] for name in held if name.startswith(FULL)}, manifest.selected)
-    answers[:1] = -1
-    answers[1:] = torch.where(known, chosen, -1)
+    chosen = _chosen({name: held[name][own][known] for name in held if name.startswith(FULL)}, manifest.selected)
+    answers[:] = -1
+    answers[1:][known] = chosen
     return Sample(tokens=tokens, loss_mask=mask.ne(0), states=states, answers=answers)
 
 
 def _chosen(probabilities: dict[str, torch.Tensor], selected: torch.Tensor) -> torch.Tensor:
-    """The most probable draft token at each place, as a target token (T,). Raises RowError."""
-    values = probabilities[FULL if FULL in probabilities else TOP[0]]  # (T, D) or (T, k)
+    """The most probable draft token at each place, as a target token (p,). Raises RowError."""
+    values = probabilities[FULL if FULL in probabilities else TOP[0]]  # (p, D) or (p, k)
     if values.shape[-1] == 0:
         raise RowError("its teacher's probabilities are empty")
-    rows = max(1, PIECE_BYTES // max(1, values.shape[-1] * values.element_size()))
-    best = (
-        torch.cat([piece.float().argmax(dim=-1) for piece in values.split(rows)])
-        if len(values)
-        else values.new_zeros(0)
-    )
-    if FULL not in probabilities:
-        best = probabilities[TOP[1]].to(torch.int64).gather(1, best.to(torch.int64)[:, None])[:, 0]
-    elif values.shape[-1] != len(selected):
+    if FULL in probabilities and values.shape[-1] != len(selected):
         raise RowError(
             f"its probabilities must be {len(selected)} wide (selected_token_ids), found: {values.shape[-1]}"
         )
-    best = best.to(torch.int64)
+    check_numbers(values, "teacher's probabilities")
+    rows = max(1, PIECE_BYTES // (values.shape[-1] * values.element_size()))
+    places = range(0, max(1, len(values)), rows)
+    best = torch.cat([values[at : at + rows].float().argmax(dim=-1) for at in places])  # the first of equal ones
+    if FULL not in probabilities:
+        best = probabilities[TOP[1]].to(torch.int64).gather(1, best[:, None])[:, 0]
     if len(best) and not 0 <= int(best.min()) <= int(best.max()) < len(selected):
         raise RowError(f"its probabilities' indices must be 0..{len(selected) - 1}, found: {int(best.max())}")
     return selected[best]

@@ -21,7 +21,7 @@ FEWEST_LENS, MOST_LENS = 32, 2048
 RMS_KEPT = 4096
 """Sizes kept a slot for the median."""
 REMEMBERED = 4096
-"""Different token ids whose first vector is remembered."""
+"""Different token ids whose first vector is remembered, as a checksum."""
 PIECE_BYTES = 64 << 20
 """Logits and states are made in pieces of about this size."""
 
@@ -38,7 +38,7 @@ class SlotLook:
     ) -> None:
         self._table, self._head, self._norm, self._eps = table, head, norm, eps
         self._slots: list[_Slot] = []
-        self._first: dict[int, torch.Tensor] = {}  # token id -> its first state of every slot (n, Ht)
+        self._first: dict[int, list[int]] = {}  # token id -> checksums of its first state, slot by slot
 
     def add(self, row: Row) -> None:
         """Take one row in; rows with another number of states than the first are left out."""
@@ -92,16 +92,17 @@ class SlotLook:
             slot.fresh = False
 
     def _note_repeats(self, states: torch.Tensor, tokens: torch.Tensor) -> None:
-        for at, token in enumerate(tokens.tolist()):
+        """Whether tokens that occurred before have the very numbers they had before."""
+        sums = checksums(states).tolist()
+        for own, token in zip(sums, tokens.tolist(), strict=True):
             known = self._first.get(token)
             if known is None:
                 if len(self._first) < REMEMBERED:
-                    self._first[token] = states[at].clone()
+                    self._first[token] = own
                 continue
-            same = (states[at] == known).all(dim=1).tolist()
-            for slot, equal in zip(self._slots, same, strict=True):
+            for slot, before, now in zip(self._slots, known, own, strict=True):
                 slot.repeats += 1
-                slot.repeats_equal += equal
+                slot.repeats_equal += before == now
 
     def _note_lens(self, row: Row) -> None:
         """Hold lm_head of each slot, with and without the norm, against the next token of the response."""
@@ -130,6 +131,18 @@ class SlotLook:
         assert self._norm is not None
         scale = torch.rsqrt(states.square().mean(dim=-1, keepdim=True) + self._eps)
         return states * scale * self._norm.float()
+
+
+def checksums(states: torch.Tensor) -> torch.Tensor:
+    """A number for each vector of states (t, n, Ht) that tells different ones apart, bit by bit; (t, n) int64.
+
+    The bits of each entry, as a whole number, times a fixed random one, summed modulo 2**64.
+    """
+    generator = torch.Generator().manual_seed(0)
+    factors = torch.randint(-(2**62), 2**62, (states.shape[2],), generator=generator)
+    bits = {2: torch.int16, 4: torch.int32, 8: torch.int64}[states.element_size()]
+    slots = [states[:, slot].contiguous().view(bits).to(torch.int64) for slot in range(states.shape[1])]
+    return torch.stack([(slot * factors).sum(dim=1) for slot in slots], dim=1)
 
 
 def best_tokens(states: torch.Tensor, head: torch.Tensor) -> torch.Tensor:

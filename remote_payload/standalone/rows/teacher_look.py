@@ -19,17 +19,14 @@ LEAST_WEIGHT = 1e-3
 
 
 class TeacherLook:
-    """Counts agreement row by row. `norm` is the weight (Ht,) that a normed state is divided by; None = unknown.
-
-    For targets that multiply by 1 + weight (Gemma) that is 1 + weight.
-    """
+    """Counts agreement row by row. `norm` is the weight (Ht,) of the target's final norm; None = unknown."""
 
     def __init__(self, norm: torch.Tensor | None) -> None:
         self._norm = None if norm is None else norm.float().cpu()
         self._positions = self._agrees = 0
         self._shifted = [0 for _ in SHIFTS]
         self._by_row: list[float] = []
-        self._rms: list[torch.Tensor] = []
+        self._rms: list[torch.Tensor] = []  # (t, 2) each: by the weight, and by 1 + weight as Gemma has it
 
     def add(self, row: Row, answers: torch.Tensor) -> None:
         """Take in a row and the teacher's choices y_j (T,), -1 where unknown."""
@@ -53,11 +50,21 @@ class TeacherLook:
             agrees=self._agrees,
             rows_agreeing=tuple(round(share, 6) for share in self._by_row),
             shifted_agrees=tuple(self._shifted),
-            norm_rms=float(torch.cat(self._rms).median()) if self._rms else None,
+            norm_rms=self._norm_rms(),
         )
 
+    def _norm_rms(self) -> float | None:
+        """The median by whichever form of the weight brings it closer to 1."""
+        if not self._rms:
+            return None
+        medians = torch.cat(self._rms).median(dim=0).values.tolist()
+        return float(min(medians, key=lambda size: abs(size - 1)))
+
     def _sizes(self, final: torch.Tensor, norm: torch.Tensor) -> torch.Tensor:
-        """Root mean square of a few of the states (T, Ht) over the norm's weights; (t,)."""
+        """Root mean square of a few of the states (T, Ht) over both forms of the norm's weight; (t, 2)."""
         few = final[:: max(1, len(final) // RMS_TOKENS)][:RMS_TOKENS].float()
-        usable = norm.abs() > LEAST_WEIGHT
-        return (few[:, usable] / norm[usable]).square().mean(dim=1).sqrt()
+        forms = []
+        for weight in (norm, norm + 1):
+            usable = weight.abs() > LEAST_WEIGHT
+            forms.append((few[:, usable] / weight[usable]).square().mean(dim=1).sqrt())
+        return torch.stack(forms, dim=1)

@@ -95,6 +95,8 @@ def check_stored(found: torch.Tensor, what: str) -> None:
 
 def check_numbers(found: torch.Tensor, what: str) -> None:
     """Raise RowError where numbers (T, ...) are not a model's; looks at them piece by piece."""
+    if found.numel() == 0:
+        return
     one = max(1, found[:1].numel() * found.element_size())
     for piece in torch.split(found, max(1, PIECE_BYTES // one)):
         largest = max(abs(float(bound)) for bound in torch.aminmax(piece))  # NaN comes through; ten times isfinite
