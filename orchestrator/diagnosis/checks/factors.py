@@ -23,6 +23,21 @@ def ranking_of(measured: Measured) -> Ranking | None:
     return rank(measured) if known else None
 
 
+def named_keys(measured: Measured) -> set[str]:
+    """Choices that some check of the computation names: surely better than what is served, or than the checkpoint's."""
+    ranking = ranking_of(measured)
+    if ranking is None:
+        return set()
+    result = measured.result
+    return {
+        key
+        for other in (result.declared.changes, ())
+        for effect in effects(ranking.best, other, ranking.ranked, result.checkpoint, ranking.confidence)
+        if effect.proven
+        for key in effect.keys
+    }
+
+
 def severity_of(best: MeasuredReading, lost: float | None) -> Severity:
     """By what is left of the accept length when `lost` accepted drafts a position go."""
     length = best.figures.accept_length_mean.value

@@ -20,15 +20,16 @@ def check(measured: Measured) -> tuple[CheckResult, ...]:
 
 
 def _finding(file: WeightFile) -> CheckResult:
-    weights = file.role == "weights" or bool(file.tensors) or file.used
     name = f"size of {file.name} ({file.role}, {'used' if file.used else 'not used'} here)"
     return FOLDER.finding(
         f"{file.name}: {file.problem}",
-        severity="serious" if weights else "minor",
+        severity="serious" if file.used and file.role == "weights" else "minor",
         cause="loading",
         evidence=(Evidence(name=name, value=file.size_bytes, unit="bytes", n=file.tensors),),
         remedy=(
-            f"keep the file that belongs to this drafter and move {file.name} (or the other one) out of the folder",
+            "write the index anew, or delete it where there is one file"
+            if file.role == "index"
+            else f"keep what belongs to this drafter and move {file.name} (or the other file) out of the folder",
         ),
         refuted_by="an engine whose log names the files it loaded, and this is none of them",
     )

@@ -28,8 +28,11 @@ def check(measured: Measured) -> tuple[CheckResult, ...]:
 
 
 def _inventory(checkpoint: CheckpointFacts) -> tuple[CheckResult, ...]:
-    if checkpoint.problems:
-        return tuple(_problem(item) for item in checkpoint.problems)
+    head = next((item for item in checkpoint.shared if item.name == "lm_head"), None)
+    missing = [_missing_head(checkpoint)] if head is not None and not head.stored and head.served == "random" else []
+    found = (*missing, *(_problem(item) for item in checkpoint.problems))
+    if found:
+        return found
     if not checkpoint.tensors:
         return (INVENTORY.cannot_tell("the result lists no tensors", needs="a run of this version"),)
     evidence = (
@@ -37,6 +40,24 @@ def _inventory(checkpoint: CheckpointFacts) -> tuple[CheckResult, ...]:
         count("captured states that fc joins", checkpoint.slots),
     )
     return (INVENTORY.passed("every tensor that is expected is there, well shaped, and none is unused", evidence),)
+
+
+def _missing_head(checkpoint: CheckpointFacts) -> CheckResult:
+    rows = "`lm_head.weight = target_head[arange(len(d2t)) + d2t]`"
+    pruned = checkpoint.draft_vocab_size < checkpoint.vocab_size
+    return INVENTORY.finding(
+        "the drafter has no lm_head, and SGLang leaves it at random values: accept length 1.00",
+        severity="fatal",
+        cause="loading",
+        evidence=(count("lm_head.weight stored", 0, 1),),
+        remedy=(
+            f"store the target's rows as the drafter's head: {rows}"
+            if pruned
+            else 'delete "draft_vocab_size" from config.json: SGLang then lends it the target\'s lm_head',
+            "or export again with the head that it was trained with, if it had one",
+        ),
+        refuted_by="an SGLang that lends the target's head to this class of drafters",
+    )
 
 
 def _problem(item: TensorProblem) -> CheckResult:

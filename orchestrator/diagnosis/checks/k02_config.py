@@ -1,13 +1,18 @@
 """K2: what config.json says wrongly, in contradiction to the tensors, or where engines do not look."""
 
+from orchestrator.diagnosis.checks.factors import named_keys
 from orchestrator.diagnosis.finding import CheckResult, Evidence, Severity, Subject
 from orchestrator.diagnosis.measured import Measured
 from remote_payload.schema import ConfigNote, GraphFlag
 
 CONFIG = Subject(check="K2", title="config")
 
-STOPS_LOADING = ("architectures", "speculators_model_type", "transformer_layer_config", "speculators_config")
-"""Keys by which SGLang finds the drafter's class and sizes: wrong ones fail or change everything."""
+STOPS_LOADING = (
+    "architectures", "transformer_layer_config", "target_hidden_size", "num_aux_hidden_states", "num_hidden_layers",
+    "q_lora_rank", "draft_id_to_target_id", "draft_vocab_size", "tie_word_embeddings",
+)  # fmt: skip
+"""Keys by which SGLang finds the drafter's class and sizes: wrong ones fail or change everything. So do tensors that it
+does not load, whose notes are named after them."""
 
 
 def check(measured: Measured) -> tuple[CheckResult, ...]:
@@ -16,7 +21,10 @@ def check(measured: Measured) -> tuple[CheckResult, ...]:
     if checkpoint.dialect is None and not checkpoint.graph and not checkpoint.notes:
         return (CONFIG.cannot_tell("the result says nothing about the config", needs="a run of this version"),)
     found = [_note(note) for note in checkpoint.notes]
-    found += [_contradiction(flag) for flag in checkpoint.graph if flag.contradicted_by is not None]
+    named = {"embedding", *named_keys(measured)}  # K4 compares the embedding, K8 and K9 have the others
+    found += [
+        _contradiction(flag) for flag in checkpoint.graph if flag.contradicted_by is not None and flag.name not in named
+    ]
     if found:
         return tuple(found)
     dialect = checkpoint.dialect
@@ -26,7 +34,7 @@ def check(measured: Measured) -> tuple[CheckResult, ...]:
 
 
 def _note(note: ConfigNote) -> CheckResult:
-    stops = note.key.split(".")[0] in STOPS_LOADING
+    stops = note.key.split(".")[0] in STOPS_LOADING or note.key.endswith((".weight", ".bias"))
     severity: Severity = "serious" if stops else "minor"
     return CONFIG.finding(
         f"config.json, `{note.key}`: {note.problem}",

@@ -4,7 +4,7 @@ from orchestrator.diagnosis.checks.factors import factor_results, ranking_of
 from orchestrator.diagnosis.finding import CheckResult, Evidence, Subject, count
 from orchestrator.diagnosis.measured import Measured
 from orchestrator.diagnosis.verdict import LEAST_FIT
-from remote_payload.schema import CheckpointFacts, SharedTensorFacts
+from remote_payload.schema import SharedTensorFacts
 
 EMBEDDING = Subject(check="K4", title="embedding")
 HEAD = Subject(check="K4", title="lm_head")
@@ -62,16 +62,9 @@ def _embedding(item: SharedTensorFacts) -> CheckResult:
 
 
 def _head(item: SharedTensorFacts, measured: Measured) -> CheckResult:
-    evidence, checkpoint = _evidence(item), measured.result.checkpoint
+    evidence = _evidence(item)
     if not item.stored and item.served == "random":
-        return HEAD.finding(
-            "the drafter has no lm_head, and SGLang leaves it at random values: accept length 1.00",
-            severity="fatal",
-            cause="loading",
-            evidence=evidence,
-            remedy=_copy_rows(checkpoint),
-            refuted_by="an SGLang that lends the target's head to this class of drafters",
-        )
+        return HEAD.cannot_tell("the drafter has no lm_head to compare: see K1", needs="a head", evidence=evidence)
     if not item.stored:
         return HEAD.passed("the drafter stores none; SGLang lends it the target's", evidence)
     ranking = ranking_of(measured)
@@ -89,18 +82,6 @@ def _head(item: SharedTensorFacts, measured: Measured) -> CheckResult:
         )
     return HEAD.passed(
         "the drafter has a head of its own" if not item.identical else "the head is the target's", evidence
-    )
-
-
-def _copy_rows(checkpoint: CheckpointFacts) -> tuple[str, ...]:
-    if checkpoint.draft_vocab_size == checkpoint.vocab_size:
-        return (
-            "delete \"draft_vocab_size\" from the drafter's config.json: SGLang then lends it the target's lm_head",
-            "or copy the target's lm_head.weight into the drafter's files",
-        )
-    return (
-        "store the target's rows as the drafter's head: `lm_head.weight = target_head[arange(len(d2t)) + d2t]`",
-        "or export again with the head that it was trained with, if it had one",
     )
 
 

@@ -7,6 +7,8 @@ finding: neighbouring layers look alike, and growth is no law.
 
 import itertools
 
+from orchestrator.compare.gap import GREEDY_SHARE
+from orchestrator.compare.stats import Proportion, wilson
 from orchestrator.diagnosis.finding import CheckResult, Evidence, Severity, Subject, count, share
 from orchestrator.diagnosis.measured import Measured
 from remote_payload.schema import SlotFacts, StandaloneResult
@@ -21,11 +23,12 @@ ALONG = 0.9
 NOT_ALONG = 0.1
 FINAL = 0.97
 """Share of the teacher's agreement with the next token that the logit lens must reach to call a state the final one."""
-LEAST_TEACHER = 0.5
+LEAST_TEACHER = 0.3
 EARLY = 0.75
 """Depth below which a state cannot answer the logit lens as the final one does."""
-SHRUNK = 0.5
-"""RMS of a deeper state over that of a shallower one below which their labels are doubted."""
+FALLEN = 0.05
+"""Share of the logit lens's positions by which a deeper state must surely answer worse than a shallower one, besides
+being smaller, before their labels are doubted."""
 
 
 def check(measured: Measured) -> tuple[CheckResult, ...]:
@@ -38,7 +41,7 @@ def check(measured: Measured) -> tuple[CheckResult, ...]:
     found = [_twice(slot) for slot in slots if slot.equals_slot is not None]
     if states is not None and len(states) >= len(slots):
         found += [item for slot in slots if (item := _mislabelled(slot, states[slot.slot], result)) is not None]
-        found += _shrinking(slots, states)
+        found += _out_of_order(slots, states)
     if found:
         return tuple(found)
     if states is None:
@@ -78,13 +81,31 @@ def _mislabelled(slot: SlotFacts, label: int, result: StandaloneResult) -> Check
         return _finding(f"slot {slot.slot} is labelled as state {label}, but is the embedding output", slot)
     if layers is None or final is None:
         return None
-    if final and label < EARLY * layers:
+    if final and label < EARLY * layers and _is_true_teacher(result):
         return _finding(
             f"slot {slot.slot} is labelled as state {label} of {layers}, but answers like the final one", slot
         )
     if not final and label == layers and max(slot.lens_normed_hits, slot.lens_raw_hits) < 0.5 * slot.lens_positions:
         return _finding(f"slot {slot.slot} is labelled as the last of {layers} layers, but does not answer so", slot)
     return None
+
+
+def early_answers(result: StandaloneResult) -> tuple[tuple[int, int], ...]:
+    """(slot, label) of states from far below the end that answer as well as the stored final state: one is wrong."""
+    states, layers = result.rows.states, result.declared.target_layers
+    if states is None or layers is None:
+        return ()
+    return tuple(
+        (slot.slot, states[slot.slot])
+        for slot in result.rows.slots
+        if slot.slot < len(states) and states[slot.slot] < EARLY * layers and answers_lens(slot, result)
+    )
+
+
+def _is_true_teacher(result: StandaloneResult) -> bool:
+    """Whether some rows look greedy: then the final state is what it claims to be, and the slot is not."""
+    teacher = result.rows.teacher
+    return teacher is not None and any(share_ >= GREEDY_SHARE for share_ in teacher.rows_agreeing)
 
 
 def _twice(slot: SlotFacts) -> CheckResult:
@@ -107,18 +128,27 @@ def _finding(summary: str, slot: SlotFacts, severity: Severity = "serious") -> C
     )
 
 
-def _shrinking(slots: tuple[SlotFacts, ...], states: tuple[int, ...]) -> list[CheckResult]:
-    """Deeper states that are much smaller; the embedding's size says nothing, nor does a normed final state's."""
+def _out_of_order(slots: tuple[SlotFacts, ...], states: tuple[int, ...]) -> list[CheckResult]:
+    """Deeper states that are smaller and answer the logit lens worse; the embedding's size says nothing."""
     by_depth = sorted((slot for slot in slots if states[slot.slot] != 0), key=lambda slot: states[slot.slot])
-    found = []
-    for shallow, deep in itertools.pairwise(by_depth):
-        if deep.rms < SHRUNK * shallow.rms and deep.lens_raw_hits <= deep.lens_normed_hits:
-            text = (
-                f"slot {deep.slot} (state {states[deep.slot]}) is much smaller than slot {shallow.slot} "
-                f"(state {states[shallow.slot]}), though the residual stream grows with depth: are they swapped?"
-            )
-            found.append(_finding(text, deep, "note"))
-    return found
+    wrong = [pair for pair in itertools.pairwise(by_depth) if _is_fallen(*pair)]
+    if not wrong:
+        return []
+    pairs = ", ".join(f"{deep.slot} (state {states[deep.slot]}) after {shallow.slot}" for shallow, deep in wrong)
+    text = f"the slots' order contradicts their labels: smaller and further from the answer is {pairs}"
+    finding = _finding(text, wrong[0][1])
+    evidence = tuple(line for slot in by_depth for line in _evidence(slot, states))
+    return [CheckResult(**{**vars(finding), "evidence": evidence})]
+
+
+def _is_fallen(shallow: SlotFacts, deep: SlotFacts) -> bool:
+    before, after = (_lens(slot) for slot in (shallow, deep))
+    sure = before.low is not None and after.high is not None and before.low - after.high > 0
+    return deep.rms < shallow.rms and sure and (before.value or 0.0) - (after.value or 0.0) > FALLEN
+
+
+def _lens(slot: SlotFacts) -> Proportion:
+    return wilson(max(slot.lens_normed_hits, slot.lens_raw_hits), slot.lens_positions)
 
 
 def _seen(result: StandaloneResult) -> str:

@@ -19,7 +19,7 @@ MASK = Subject(check="K10", title="loss mask")
 
 UNIFORM = 0.95
 """Share of responses with the same token at one place: a template's, not an answer's."""
-VARIED = 0.5
+VARIED = 0.8
 LEAST_RESPONSES = 8
 
 
@@ -118,12 +118,15 @@ def _mask(measured: Measured) -> CheckResult:
             refuted_by="a template whose last token differs from row to row",
         )
     early = all(edges.get(place, 0.0) >= UNIFORM for place in ("two_before", "before", "first"))
-    if early and edges.get("second", 1.0) < VARIED and edges.get("last", 1.0) < VARIED <= edges.get("after", 0.0):
-        return MASK.cannot_tell(
-            "every response begins with the same token and ends before a constant one: the mask may begin and end one "
-            "token early, or answers begin so (`<think>`)",
-            needs="a look at one row's tokens around its mask, or a merged JSONL with n_prompt_tokens",
+    if early and edges.get("second", 1.0) < VARIED and edges.get("after", 1.0) < VARIED:
+        return MASK.finding(
+            "the loss mask seems to begin and end one token early: every response begins with one and the same token, "
+            "and goes on behind the mask's end",
+            severity="minor",
+            cause="data",
             evidence=evidence,
+            remedy=("look at one row's tokens around its mask; mark the response's last token, not its template's",),
+            refuted_by="answers that all begin so (`<think>`) and rows that go on with other text at once",
         )
     return MASK.passed("nothing speaks against where the mask begins and ends", evidence)
 

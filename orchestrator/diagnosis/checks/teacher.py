@@ -12,6 +12,7 @@ import numpy as np
 
 from orchestrator.compare.chains import masked, unpack_row
 from orchestrator.compare.gap import GREEDY_SHARE
+from orchestrator.diagnosis.checks.k07_slots import early_answers
 from orchestrator.diagnosis.finding import CheckResult, Evidence, Subject, share
 from orchestrator.diagnosis.measured import Measured
 from remote_payload.schema import RowFacts, TeacherFacts
@@ -73,6 +74,15 @@ def _agreement(measured: Measured, teacher: TeacherFacts) -> CheckResult:
             "agrees so little with its final state",
             evidence,
             ("check that `target` is the model whose states were captured, and compare with a fresh forward",),
+        )
+    early = early_answers(measured.result)
+    if early and not looks:
+        slot, label = early[0]
+        return _finding(
+            f"the stored final state answers no better than slot {slot} (state {label} of "
+            f"{measured.result.declared.target_layers}), and no row looks greedy: it is not the last layer's",
+            evidence,
+            ("capture the last layer's output again; vLLM counts layers by boundary: the last state is id L, not L-1",),
         )
     if looks or greedy_n:
         return TEACHER.passed("greedy rows agree with the teacher, as in a sound capture", evidence)
