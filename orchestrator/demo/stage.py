@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -57,6 +58,7 @@ def stage(folder: Path) -> Iterator[Stage]:
         for pipe in (server.stdout, server.stderr):
             if pipe is not None:
                 pipe.close()
+        _await_quiet(home / ".eagle3-remote" / "payloads")
 
 
 def miswire(draft: Path) -> None:
@@ -82,6 +84,13 @@ def _await_ready(server: "subprocess.Popen[bytes]") -> None:
     if said and "asyncssh" in said[-1] and "No module" in said[-1]:
         raise HostNotReadyError("the demonstration needs asyncssh", hint="pip install 'eagle3-remote[demo]'")
     raise HostError(f"the embedded server did not start: {said[-1] if said else 'no message'}")
+
+
+def _await_quiet(payloads: Path) -> None:
+    """Wait for the compiling of the payload that goes on in the background, so that the folder can be removed."""
+    until = time.monotonic() + START_S
+    while any(payloads.glob(".*.tmp")) and time.monotonic() < until:
+        time.sleep(0.05)
 
 
 def _settings(story: Path) -> dict[str, object]:
