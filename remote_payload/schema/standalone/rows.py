@@ -31,6 +31,9 @@ class SlotFacts(Record):
     """Median over tokens of the root mean square: the residual stream grows with depth."""
     embedding_share: float | None = None
     """Share of tokens whose state points along the token's row of the target's embedding; None = embedding unknown."""
+    embedding_share_beside: tuple[float, ...] = ()
+    """The same against the embedding of the token before and of the token after: high = states and tokens are shifted
+    against each other."""
     repeats: int = 0
     """Tokens whose id occurred before."""
     repeats_equal: int = 0

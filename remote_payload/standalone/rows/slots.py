@@ -12,6 +12,8 @@ from remote_payload.standalone.rows.row import Row
 
 TOKENS = 256
 """Tokens of a row that are looked at, spread evenly over it."""
+BESIDE_TOKENS = 2048
+"""Tokens in all whose states are held against the embeddings of the tokens beside them."""
 LENS_POSITIONS = 128
 """Response positions of a row that the logit lens is held against."""
 LENS_OPERATIONS = 10**13
@@ -49,8 +51,10 @@ class SlotLook:
         step = max(1, len(row.tokens) // TOKENS)
         few = torch.arange(0, len(row.tokens), step)[:TOKENS]
         states, tokens = row.states[few], row.tokens[few]  # (t, n, Ht), (t,)
+        beside = [row.tokens[(few + shift).clamp(0, len(row.tokens) - 1)] for shift in (-1, 1)]
         for index, slot in enumerate(self._slots):
             self._look(slot, states[:, index].float(), tokens)
+            self._look_beside(slot, states[:, index].float(), beside)
         self._note_equal(states)
         self._note_repeats(states, tokens)
         self._note_lens(row)
@@ -64,6 +68,9 @@ class SlotLook:
                 tokens=slot.tokens,
                 rms=float(torch.cat(slot.rms).median()) if slot.rms else 0.0,
                 embedding_share=slot.embedding / slot.tokens if known and slot.tokens else None,
+                embedding_share_beside=tuple(hits / slot.beside_tokens for hits in slot.beside)
+                if slot.beside_tokens
+                else (),
                 repeats=slot.repeats,
                 repeats_equal=slot.repeats_equal,
                 lens_positions=slot.lens,
@@ -83,6 +90,15 @@ class SlotLook:
         if self._table is not None:
             cosine = torch.nn.functional.cosine_similarity(states, self._table[tokens].float(), dim=1)
             slot.embedding += int((cosine > SAME_DIRECTION).sum())
+
+    def _look_beside(self, slot: "_Slot", states: torch.Tensor, beside: list[torch.Tensor]) -> None:
+        """Whether states (t, Ht) point along the embedding of the token before or after theirs."""
+        if self._table is None or slot.beside_tokens >= BESIDE_TOKENS:
+            return
+        slot.beside_tokens += len(states)
+        for place, tokens in enumerate(beside):
+            cosine = torch.nn.functional.cosine_similarity(states, self._table[tokens].float(), dim=1)
+            slot.beside[place] += int((cosine > SAME_DIRECTION).sum())
 
     def _note_equal(self, states: torch.Tensor) -> None:
         """Which earlier slots hold the very numbers of a slot, in every row so far."""
@@ -163,6 +179,7 @@ class _Slot:
 
     def __init__(self) -> None:
         self.tokens = self.embedding = self.repeats = self.repeats_equal = 0
+        self.beside, self.beside_tokens = [0, 0], 0
         self.lens = self.normed_hits = self.raw_hits = self.kept = 0
         self.rms: list[torch.Tensor] = []
         self.equals: set[int] = set()
