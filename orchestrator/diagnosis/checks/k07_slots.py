@@ -59,6 +59,12 @@ def is_embedding(slot: SlotFacts) -> bool | None:
     return False if slot.embedding_share is not None and slot.embedding_share <= NOT_ALONG else None
 
 
+def is_shifted(slot: SlotFacts) -> bool:
+    """Whether a slot is the embedding output, but of the token beside: check K10 names that."""
+    own = slot.embedding_share
+    return own is not None and own < ALONG and max(slot.embedding_share_beside, default=0.0) >= ALONG
+
+
 def answers_lens(slot: SlotFacts, result: StandaloneResult) -> bool | None:
     """Whether a slot answers the logit lens as the stored final state does; None = the rows do not tell."""
     teacher = result.rows.teacher
@@ -73,7 +79,7 @@ def answers_lens(slot: SlotFacts, result: StandaloneResult) -> bool | None:
 def _mislabelled(slot: SlotFacts, label: int, result: StandaloneResult) -> CheckResult | None:
     embedding, final = is_embedding(slot), answers_lens(slot, result)
     layers = result.declared.target_layers
-    if label == 0 and embedding is False:
+    if label == 0 and embedding is False and not is_shifted(slot):
         return _finding(
             f"slot {slot.slot} is labelled as the embedding output, but is not a function of the token", slot
         )

@@ -8,11 +8,12 @@ from orchestrator.compare.chains import Chains, masked, segments, unpack_row
 from orchestrator.compare.figures import first_step_difference, same_rows
 from orchestrator.compare.stats import MIN_ROWS
 from orchestrator.diagnosis.checks.factors import ranking_of
+from orchestrator.diagnosis.checks.k07_slots import is_shifted
 from orchestrator.diagnosis.finding import CheckResult, Evidence, Subject, count, share
 from orchestrator.diagnosis.measured import Measured
 from orchestrator.diagnosis.verdict import LEAST_FIT, SEPARATION, SERVED_OFFSET
 from orchestrator.diagnosis.wiring import Ranking
-from remote_payload.schema import MaskEdge, StandaloneResult
+from remote_payload.schema import MaskEdge, SlotFacts, StandaloneResult
 
 OFFSET = Subject(check="K10", title="token offset")
 MASK = Subject(check="K10", title="loss mask")
@@ -34,6 +35,8 @@ def _offset(measured: Measured) -> CheckResult:
     if ranking is None or len(tried) < 2:
         return OFFSET.cannot_tell("only one token offset was tried", needs="a run with `token_offsets` -1 .. 2")
     best = ranking.best
+    if shifted_slot := next((slot for slot in measured.result.rows.slots if is_shifted(slot)), None):
+        return _states_beside(shifted_slot)
     evidence = tuple(_by_offset(measured.result, offset) for offset in sorted(tried))
     if best.facts.token_offset == SERVED_OFFSET:
         return OFFSET.passed(
@@ -61,6 +64,23 @@ def _offset(measured: Measured) -> CheckResult:
             )
         ),
         refuted_by="rows that are known to be aligned, on which offset +1 reads best",
+    )
+
+
+def _states_beside(slot: SlotFacts) -> CheckResult:
+    shares = slot.embedding_share_beside
+    place, evidence = shares.index(max(shares)), []
+    for where, value in zip(("before", "after"), shares, strict=False):
+        name = f"slot {slot.slot}: states along the embedding of the token {where}"
+        evidence.append(Evidence(name=name, value=value, unit="share", n=slot.tokens))
+    return OFFSET.finding(
+        f"the captured states stand one token too {('late', 'early')[place]}: slot {slot.slot} is the embedding of the "
+        f"token {('before', 'after')[place]}",
+        severity="serious",
+        cause="data",
+        evidence=tuple(evidence),
+        remedy=("capture the rows again, or shift the states: the state of token t must stand beside token t",),
+        refuted_by="check `capture`: a fresh forward that agrees with the rows",
     )
 
 
