@@ -5,7 +5,7 @@ import pytest
 
 from orchestrator.errors import InvalidRunError, StoreError
 from orchestrator.store import Store
-from orchestrator.store.results import read_hits, read_standalone
+from orchestrator.store.results import read_heldout, read_hits, read_standalone
 from remote_payload.rundir import RunDir
 from tests.support.made_results import made_declared, made_readings, made_result
 from tests.support.made_runs import made_run, put_files, put_standalone
@@ -25,6 +25,20 @@ def test_a_whole_result_verifies_and_reads_back(store: Store) -> None:
     assert read_standalone(run) == result
     assert read_hits(run) == (rows, hits)
     assert store.list()[0].has_result
+
+
+def test_held_out_rows_are_read_where_there_are_some(store: Store) -> None:
+    rows, hits, readings = made_readings({((0, 1, 2), 1): 0.7}, rows=2)
+    other, other_hits, _ = made_readings({((0, 1, 2), 1): 0.5}, rows=3)
+    result = made_result(readings, made_declared((0, 2, 4), (0, 1, 2)), rows=2)
+    put_standalone(store, made_run("plain"), result, rows, hits)
+    assert read_heldout(store.run_dir("plain")) is None
+    put_standalone(store, made_run("both"), result, rows, hits, heldout=(other, other_hits))
+    assert store.verify("both") == ()
+    assert read_heldout(store.run_dir("both")) == (other, other_hits)
+    (store.run_dir("both").result / "heldout.jsonl.gz").write_bytes(b"no gzip")
+    with pytest.raises(StoreError, match=r"heldout\.jsonl\.gz"):
+        read_heldout(store.run_dir("both"))
 
 
 def test_every_kind_of_damage_is_named(store: Store) -> None:

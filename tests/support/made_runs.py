@@ -73,15 +73,20 @@ def put_standalone(
     result: StandaloneResult,
     rows: tuple[RowFacts, ...],
     hits: tuple[ReadingHits, ...],
+    heldout: tuple[tuple[RowFacts, ...], tuple[ReadingHits, ...]] | None = None,
 ) -> RunRecord:
     """A finished standalone run in the store, result and hits included."""
     run = store.begin(record)
-    lines = "".join(f"{to_json(item)}\n" for item in (*rows, *hits))
-    put_files(
-        run,
-        {
-            "standalone.json": json.dumps(json.loads(to_json(result))).encode(),
-            "hits.jsonl.gz": gzip.compress(lines.encode(), mtime=0),
-        },
-    )
+    files = {
+        "standalone.json": json.dumps(json.loads(to_json(result))).encode(),
+        "hits.jsonl.gz": packed_lines(rows, hits),
+    }
+    if heldout is not None:
+        files["heldout.jsonl.gz"] = packed_lines(*heldout)
+    put_files(run, files)
     return record
+
+
+def packed_lines(rows: tuple[RowFacts, ...], hits: tuple[ReadingHits, ...]) -> bytes:
+    """A file of hits."""
+    return gzip.compress("".join(f"{to_json(item)}\n" for item in (*rows, *hits)).encode(), mtime=0)
