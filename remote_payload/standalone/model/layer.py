@@ -2,8 +2,7 @@
 
 The first layer joins the normed embedding of the input token with the normed hidden state, [embedding | hidden]; its
 projections are split into the two halves, so that the embedding half is made once per token and not once per reading.
-Later layers are ordinary Llama layers over the hidden state, as in speculators and vLLM (`input_layernorm`); SGLang's
-and SpecForge's code names the same norm `hidden_norm`.
+Later layers are ordinary Llama layers over the hidden state, as in speculators, vLLM and SGLang.
 """
 
 from typing import Literal
@@ -42,8 +41,7 @@ class Layer:
             self._norm = load("hidden_norm.weight")
         else:
             self._embedding, self._hidden = None, projection.weight
-            later = load.optional("input_layernorm.weight")
-            self._norm = load("hidden_norm.weight") if later is None else later
+            self._norm = load("input_layernorm.weight")
         self._post_norm = load("post_attention_layernorm.weight")
         self._gate_up = load.joined(("mlp.gate_proj", "mlp.up_proj"))
         self._down = load.linear("mlp.down_proj")

@@ -48,14 +48,17 @@ def write_all(folder, tiny):
 
 
 def check(folder, tiny, steps):
-    tensors, target, rows = write_all(folder, tiny)
+    _, target, rows = write_all(folder, tiny)
     settings = {name: folder / name for name in ("draft", "target", "rows")}
     out = run_job(folder / "out", **settings, steps=steps)
+    checkpoint = load_checkpoint(folder / "draft", folder / "target")
     assert len(out.hits) == len(out.full()) * len(rows) > 0
     for (name, row), hits in out.hits.items():
         told = next(reading for reading in out.result.readings if reading.name == name)
+        if told.changes:
+            continue  # other graphs are held to the reference in test_every_graph
         reading = Reading(slots=told.slots, token_offset=told.token_offset)
-        assert hits == reference.hits(tiny, (tensors, target), rows[row], reading, steps), (name, row)
+        assert hits == reference.hits(checkpoint, target["lm_head.weight"], rows[row], reading, steps), (name, row)
 
 
 @pytest.mark.parametrize("steps", [1, 4])
@@ -66,18 +69,18 @@ def test_hits_equal_the_reference(tmp_path, tiny, steps):
 
 @pytest.mark.parametrize("tiny", SHAPES, ids=range(len(SHAPES)))
 def test_drafted_tokens_equal_the_reference(tmp_path, tiny):
-    tensors, target, rows = write_all(tmp_path, tiny)
-    drafter = model.Drafter(
-        load_checkpoint(tmp_path / "draft", tmp_path / "target"), torch.device("cpu"), torch.float32
-    )
-    embeds = target["model.embed_tokens.weight"][rows[0]["input_ids"]]
-    states = rows[0]["aux_hidden_state"][0].view(len(embeds), tiny.captured, -1)
+    _, _, rows = write_all(tmp_path, tiny)
+    checkpoint = load_checkpoint(tmp_path / "draft", tmp_path / "target")
+    drafter = model.Drafter(checkpoint, torch.device("cpu"), torch.float32)
+    tokens = rows[0]["input_ids"]
+    states = rows[0]["aux_hidden_state"][0].view(len(tokens), tiny.captured, -1)
     slots = tuple(reversed(range(tiny.captured)))[: tiny.slots]
-    fused = torch.stack([tensors["fc.weight"] @ torch.cat([state[slot] for slot in slots]) for state in states])
-    inputs = drafter.prepare(rows[0]["input_ids"], states, torch.arange(len(embeds)))
+    positions = list(range(len(tokens)))
+    inputs = drafter.prepare(tokens, states, torch.tensor(positions))
     for offset in (-1, 0, 1, 2):
-        drafted = drafter.draft(inputs, [Reading(slots=slots, token_offset=offset)], 5)[0].tolist()
-        assert drafted == [reference.chain(tiny, tensors, (embeds, fused), (j, offset), 5) for j in range(len(embeds))]
+        reading = Reading(slots=slots, token_offset=offset)
+        told = reference.drafted(checkpoint, (tokens, states, None), reading, positions, 5)
+        assert drafter.draft(inputs, [reading], 5)[0].tolist() == told
 
 
 def test_more_than_eight_steps_take_two_bytes(tmp_path):
