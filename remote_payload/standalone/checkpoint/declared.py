@@ -30,8 +30,12 @@ def declare(
     target_class: str | None,
     target_layers: int | None,
     states: tuple[int, ...] | None,
+    changes: tuple[str, ...] = (),
 ) -> DeclaredWiring:
-    """What the drafter's config declares, as HF `hidden_states` indices and as positions in the labelled `states`."""
+    """What the drafter's config declares, as HF `hidden_states` indices and as positions in the labelled `states`.
+
+    `changes` is how SGLang's computation differs from the checkpoint's own.
+    """
     rule = _rule(target_class, config.config_ids, target_layers)
     ids = config.config_ids
     captured: tuple[int, ...] | None = None
@@ -57,6 +61,7 @@ def declare(
         captured=captured,
         problem=problem,
         slots=slots_fed,
+        changes=changes,
     )
 
 

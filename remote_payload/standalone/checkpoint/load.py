@@ -1,15 +1,22 @@
 """A drafter ready to compute: its own tensors under canonical names, and the few it borrows from the target."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
 
 import torch
 
 from remote_payload.failure import checkpoint_failure
-from remote_payload.schema.standalone import CheckpointFacts, TensorFact, TensorProblem
+from remote_payload.schema.standalone import CheckpointFacts, TensorProblem
+from remote_payload.standalone.checkpoint.borrow import Borrowed, borrow
 from remote_payload.standalone.checkpoint.config import DrafterConfig, read_drafter_config
-from remote_payload.standalone.checkpoint.draft_vocabulary import agrees, target_ids
+from remote_payload.standalone.checkpoint.config_notes import Linted, config_notes
+from remote_payload.standalone.checkpoint.dialect import recognise
+from remote_payload.standalone.checkpoint.draft_vocabulary import DraftVocabulary, read_vocabulary
+from remote_payload.standalone.checkpoint.facts import fact_of, statistics, vocabulary_facts
+from remote_payload.standalone.checkpoint.graph_flags import Read, read_graph, uses_final_state
+from remote_payload.standalone.checkpoint.hygiene import weight_files
+from remote_payload.standalone.checkpoint.served_notes import served_notes
+from remote_payload.standalone.checkpoint.settle import settle, wanted_norms
 from remote_payload.standalone.checkpoint.target_files import TargetFiles, read_finite, read_target
 from remote_payload.standalone.checkpoint.tensor_check import (
     kind_problem,
@@ -18,9 +25,11 @@ from remote_payload.standalone.checkpoint.tensor_check import (
     stored_slots,
     value_problem,
 )
-from remote_payload.standalone.checkpoint.tensor_names import canonical_name
+from remote_payload.standalone.checkpoint.tensor_names import by_canonical_name, take_apart
 from remote_payload.standalone.checkpoint.weight_files import StoredTensor, files_sha256, list_tensors, weight_paths
-from remote_payload.standalone.graph import Graph
+from remote_payload.standalone.graph import Graph, GroupedAttention
+
+MAPS = ("d2t", "t2d")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +47,8 @@ class Checkpoint:
     weights: dict[str, torch.Tensor]
     """Canonical name -> tensor in its stored dtype, on the CPU; without embed_tokens, d2t and t2d."""
     embeddings: dict[str, torch.Tensor]
-    """`target`, `draft`: embed_tokens (V, H) by whose it is, where there is one of the drafter's hidden size."""
+    """`target`, `draft`: embed_tokens (V, H) by whose it is: the target's where it fits, the drafter's own where it has
+    one that differs."""
     vocabularies: dict[str, torch.Tensor]
     """`offset`, `absolute`, `identity`: target token of each draft token (D,) int64, -1 where it leads nowhere. The one
     of `graph` is always there; others where d2t can be read so and means something else."""
@@ -58,171 +68,172 @@ class Checkpoint:
 def load_checkpoint(draft: Path, target: Path | None) -> Checkpoint:
     """Read the drafter and the three tensors of the target it needs. Raises JobFailure(checkpoint).
 
-    The embedding is the target's wherever it fits, as in SGLang, which replaces the drafter's own (`set_embed`).
+    Covered: the dialects of `DialectFacts`, Llama's and DeepSeek's (MLA) layers. Everything else is refused by name.
     """
     config = read_drafter_config(draft)
-    found = _by_canonical_name(list_tensors(draft, "draft"))
+    stored = list_tensors(draft, "draft")
     if target is None:
         raise checkpoint_failure(
             "the test needs the target model as well, give its folder with --target: its lm_head says what the target "
             "would answer",
             hint="in a job file the key is `target`; only embed_tokens, lm_head and norm are read",
         )
-    return _Loader(draft, config, found, read_target(target)).load()
+    own = _read_draft(draft, config, stored)
+    files = read_target(target)
+    if files.rope is not None:  # which numbers of a head are turned together is the drafter's affair
+        turned = replace(files.rope, interleaved=own.config.rope.interleaved, rotary_dim=own.config.rope.rotary_dim)
+        files = replace(files, rope=turned)
+    return _join(own, files)
 
 
-def _by_canonical_name(stored: dict[str, StoredTensor]) -> dict[str, StoredTensor]:
-    found: dict[str, StoredTensor] = {}
-    for tensor in stored.values():
-        name = canonical_name(tensor.name)
-        if name in found:
-            raise checkpoint_failure(
-                f"two tensors of the drafter mean `{name}`: {found[name].name} and {tensor.name}",
-                hint="engines would silently take one of them; export the drafter again",
-            )
-        found[name] = tensor
-    return found
+@dataclass(frozen=True, kw_only=True)
+class _Draft:
+    """The drafter's folder, read and checked by itself."""
+
+    folder: Path
+    config: DrafterConfig
+    stored: dict[str, StoredTensor]
+    """By stored name, everything in the files."""
+    found: dict[str, StoredTensor]
+    """By canonical name, the drafter's own."""
+    weights: dict[str, torch.Tensor]
+    """The usable ones, read; with embed_tokens and d2t."""
+    problems: tuple[TensorProblem, ...]
+    slots: int
+    vocabulary: DraftVocabulary
 
 
-class _Loader:
-    """One load; collects facts, problems and warnings on the way."""
-
-    def __init__(self, draft: Path, config: DrafterConfig, found: dict[str, StoredTensor], target: TargetFiles) -> None:
-        self.draft, self.config, self.found, self.target = draft, config, found, target
-        self.slots = stored_slots(config, found)
-        self.facts: dict[str, TensorFact] = {}
-        self.problems: list[TensorProblem] = []
-        self.warnings: list[str] = []
-
-    def load(self) -> Checkpoint:
-        self.problems = name_problems(self.config, self.found)
-        weights = self._read_draft()
-        raise_on(self.problems, self.draft)
-        self._check_target_sizes()
-        target_ids = self._target_ids(weights)
-        self._borrow(weights, target_ids)
-        noted = self.facts.get("embed_tokens.weight")
-        own: Literal["draft", "target"] = noted.source if noted else "draft"
-        graph = Graph(rope=self.config.rope, embedding=own)
-        return Checkpoint(
-            graph=graph,
-            served=graph,
-            embeddings={own: weights.pop("embed_tokens.weight")},
-            vocabularies={"offset": target_ids},
-            config=self.config,
-            target=self.target,
-            slots=self.slots or 1,
-            weights=weights,
-            teacher_head=read_finite(self.target.require("lm_head.weight")),
-            target_norm=self._target_norm(),
-            facts=self._checkpoint_facts(),
-            warnings=tuple(self.warnings),
+def _read_draft(folder: Path, config: DrafterConfig, stored: dict[str, StoredTensor]) -> _Draft:
+    found = take_apart(config, by_canonical_name(stored.values()))
+    config = settle(config, found)
+    slots = stored_slots(config, found) or 1
+    fc = not uses_final_state(config, "fc.weight" in found)
+    problems = name_problems(config, found, wanted_norms(config, found, slots) if fc else (), fc=fc)
+    weights = _read_usable(found, problems)
+    raise_on(problems, folder)
+    if not fc and config.target_hidden_size != config.hidden_size:
+        raise checkpoint_failure(
+            f"without fc the drafter must be as wide as the target's states, {config.target_hidden_size}, found: "
+            f"{config.hidden_size}"
         )
+    return _Draft(
+        folder=folder,
+        config=config,
+        stored=stored,
+        found=found,
+        weights=weights,
+        problems=tuple(problems),
+        slots=slots,
+        vocabulary=read_vocabulary(weights.get("d2t"), found.get("d2t"), found.get("t2d"), config),
+    )
 
-    def _target_norm(self) -> torch.Tensor | None:
-        norm = self.target.find("norm.weight")
-        if norm is not None and norm.shape == (self.config.target_hidden_size,):
-            return read_finite(norm)
-        self.warnings.append(
-            "the target's final norm was not found or has another size; the rows' final states were taken as normed"
+
+def _read_usable(found: dict[str, StoredTensor], problems: list[TensorProblem]) -> dict[str, torch.Tensor]:
+    """Read what is expected and well shaped; adds a problem for each tensor whose numbers cannot be used."""
+    weights: dict[str, torch.Tensor] = {}
+    unusable = {problem.name for problem in problems} | {"t2d"}
+    for name, stored in found.items():
+        if name in unusable:
+            continue
+        problem = kind_problem(name, stored)
+        if problem is None:
+            weights[name] = stored.read()
+            problem = value_problem(name, weights[name])
+        if problem:
+            problems.append(problem)
+    return weights
+
+
+def _join(own: _Draft, target: TargetFiles) -> Checkpoint:
+    config = own.config
+    teacher_head = _teacher_head(config, target)
+    borrowed = borrow(config, own.weights, own.vocabulary.target_ids, target)
+    dialect = recognise(config, own.stored, {tensor.path for tensor in own.stored.values()})
+    norm = own.weights.get("norm.weight")
+    graph, served, flags = read_graph(
+        Read(
+            config=config,
+            dialect=dialect.name,
+            names=frozenset(own.found),
+            slots=own.slots,
+            final_norm_untrained=norm is not None and bool((norm == 1).all()),
+            embedding=borrowed.embedding,
+            vocabulary=own.vocabulary.flag,
         )
-        return None
+    )
+    linted = Linted(
+        config=config,
+        dialect=dialect.name,
+        names=frozenset(own.found),
+        stored_names=frozenset(own.stored),
+        slots=own.slots,
+        target_max_positions=target.max_positions,
+    )
+    target_norm = _target_norm(config, target)
+    missing_norm = () if target_norm is not None else (NO_FINAL_NORM,)
+    facts = _facts(own, target, borrowed)
+    return Checkpoint(
+        config=config,
+        target=target,
+        slots=own.slots,
+        graph=graph,
+        served=served,
+        weights=borrowed.weights,
+        embeddings=borrowed.embeddings,
+        vocabularies={str(kind): ids for kind, ids in own.vocabulary.readings.items()},
+        teacher_head=teacher_head,
+        target_norm=target_norm,
+        facts=replace(
+            facts,
+            dialect=dialect,
+            graph=flags,
+            notes=(*config_notes(linted), *served_notes(linted)),
+            vocabulary=vocabulary_facts(own.vocabulary, own.weights.get("lm_head.weight"), teacher_head),
+        ),
+        warnings=(*own.vocabulary.warnings, *borrowed.warnings, *missing_norm),
+    )
 
-    def _read_draft(self) -> dict[str, torch.Tensor]:
-        """Read what is expected and well shaped."""
-        weights: dict[str, torch.Tensor] = {}
-        unusable = {problem.name for problem in self.problems} | {"t2d"}
-        for name, stored in self.found.items():
-            if name in unusable:
-                continue
-            problem = kind_problem(name, stored)
-            if problem is None:
-                weights[name] = stored.read()
-                problem = value_problem(name, weights[name])
-            if problem:
-                self.problems.append(problem)
-            self._note(name, stored, "draft")
-        return weights
 
-    def _check_target_sizes(self) -> None:
-        config = self.config
-        head = self.target.require("lm_head.weight")
-        if head.shape != (config.vocab_size, config.target_hidden_size):
-            raise checkpoint_failure(
-                f"the target's `{head.name}` must have shape [{config.vocab_size}, {config.target_hidden_size}] by the "
-                f"drafter's config.json (vocabulary, target hidden size), found: {list(head.shape)}",
-                hint="is this the target the drafter was trained for?",
-            )
-
-    def _target_ids(self, weights: dict[str, torch.Tensor]) -> torch.Tensor:
-        ids = target_ids(weights.pop("d2t", None), self.config)
-        mask = self.found.get("t2d")
-        if mask is not None and not agrees(mask, ids):
-            self.warnings.append(
-                "t2d names other target tokens than d2t leads to; the test used d2t, as engines do, but a trainer that "
-                "masked by t2d trained on other tokens"
-            )
-        return ids
-
-    def _borrow(self, weights: dict[str, torch.Tensor], target_ids: torch.Tensor) -> None:
-        config = self.config
-        self._borrow_embedding(weights)
-        if config.tie_word_embeddings:
-            weights["lm_head.weight"] = weights["embed_tokens.weight"][target_ids]
-        elif "lm_head.weight" not in weights:
-            head = self._take("lm_head.weight", (config.vocab_size, config.hidden_size))
-            weights["lm_head.weight"] = head[target_ids]
-            if config.draft_vocab_size != config.vocab_size:
-                self.warnings.append(
-                    "the drafter has no lm_head; the test used the target's rows of its vocabulary, but SGLang would "
-                    "leave it at random values"
-                )
-        if "norm.weight" not in weights:
-            weights["norm.weight"] = self._take("norm.weight", (config.hidden_size,))
-            self.warnings.append(
-                "the drafter has no final norm; the test used the target's; SGLang would leave it at its first value"
-            )
-
-    def _borrow_embedding(self, weights: dict[str, torch.Tensor]) -> None:
-        config, own = self.config, weights.get("embed_tokens.weight")
-        if config.target_hidden_size != config.hidden_size and own is not None:
-            return
-        shared = self._take("embed_tokens.weight", (config.vocab_size, config.hidden_size))
-        if own is not None and not torch.equal(own.to(shared.dtype), shared):
-            self.warnings.append(
-                "the drafter's own embed_tokens differs from the target's; the test used the target's, as SGLang does"
-            )
-        weights["embed_tokens.weight"] = shared
-
-    def _take(self, name: str, shape: tuple[int, ...]) -> torch.Tensor:
-        stored = self.target.require(name)
-        if stored.shape != shape:
-            raise checkpoint_failure(
-                f"the target's `{stored.name}` must have shape {list(shape)} to serve the drafter, found: "
-                f"{list(stored.shape)}",
-                hint="is this the target the drafter was trained for?",
-            )
-        self._note(name, stored, "target")
-        return read_finite(stored)
-
-    def _note(self, name: str, stored: StoredTensor, source: Literal["draft", "target"]) -> None:
-        self.facts[name] = TensorFact(
-            name=name, stored_name=stored.name, shape=stored.shape, dtype=stored.dtype, source=source
+def _teacher_head(config: DrafterConfig, target: TargetFiles) -> torch.Tensor:
+    head = target.require("lm_head.weight")
+    if head.shape != (config.vocab_size, config.target_hidden_size):
+        raise checkpoint_failure(
+            f"the target's `{head.name}` must have shape [{config.vocab_size}, {config.target_hidden_size}] by the "
+            f"drafter's config.json (vocabulary, target hidden size), found: {list(head.shape)}",
+            hint="is this the target the drafter was trained for?",
         )
+    return read_finite(head)
 
-    def _checkpoint_facts(self) -> CheckpointFacts:
-        config = self.config
-        return CheckpointFacts(
-            draft=str(self.draft),
-            target=str(self.target.folder),
-            architecture=config.architecture,
-            hidden_size=config.hidden_size,
-            target_hidden_size=config.target_hidden_size,
-            slots=self.slots or 1,
-            vocab_size=config.vocab_size,
-            draft_vocab_size=config.draft_vocab_size,
-            tensors=tuple(self.facts.values()),
-            problems=tuple(self.problems),
-            weights_sha256=files_sha256(weight_paths(self.draft, "draft")),
-            config_json=config.text,
-        )
+
+NO_FINAL_NORM = "the target's final norm was not found or has another size; the rows' final states were taken as normed"
+
+
+def _target_norm(config: DrafterConfig, target: TargetFiles) -> torch.Tensor | None:
+    norm = target.find("norm.weight")
+    return read_finite(norm) if norm is not None and norm.shape == (config.target_hidden_size,) else None
+
+
+def _facts(own: _Draft, target: TargetFiles, borrowed: Borrowed) -> CheckpointFacts:
+    config = own.config
+    used = {name: stored for name, stored in own.found.items() if name not in borrowed.lent}
+    tensors = [fact_of(name, stored, "draft") for name, stored in used.items()]
+    paths = weight_paths(own.folder, "draft")
+    return CheckpointFacts(
+        draft=str(own.folder),
+        target=str(target.folder),
+        architecture=config.architecture,
+        hidden_size=config.hidden_size,
+        target_hidden_size=config.target_hidden_size,
+        slots=own.slots,
+        vocab_size=config.vocab_size,
+        draft_vocab_size=config.draft_vocab_size,
+        tensors=(*tensors, *(fact_of(name, stored, "target") for name, stored in borrowed.lent.items())),
+        problems=own.problems,
+        weights_sha256=files_sha256(paths),
+        config_json=config.text,
+        layers=config.layers,
+        attention="grouped" if isinstance(config.attention, GroupedAttention) else "latent",
+        statistics=statistics(own.weights),
+        shared=borrowed.shared,
+        files=weight_files(own.folder, paths, own.stored),
+    )

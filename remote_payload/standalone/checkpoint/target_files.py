@@ -1,14 +1,16 @@
 """The target's folder: its config, and the only three of its tensors that the test reads."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from remote_payload.failure import checkpoint_failure
+from remote_payload.failure import JobFailure, checkpoint_failure
 from remote_payload.standalone.checkpoint.config import LARGEST_EPS, DrafterConfig, architecture_of, read_json
 from remote_payload.standalone.checkpoint.config_values import told
+from remote_payload.standalone.checkpoint.pieces import count_not_finite
+from remote_payload.standalone.checkpoint.rope_config import Rope, read_rope
 from remote_payload.standalone.checkpoint.weight_files import FLOATS, StoredTensor, list_tensors
 
 READ = ("embed_tokens.weight", "lm_head.weight", "norm.weight")
@@ -26,6 +28,9 @@ class TargetFiles:
     tied: bool
     rms_norm_eps: float
     tensors: dict[str, StoredTensor]
+    rope: Rope | None = None
+    """The target's own rotary embedding, labelled `target's`; None = of a kind that this test does not compute."""
+    max_positions: int | None = None
 
     def find(self, name: str) -> StoredTensor | None:
         """The stored `embed_tokens.weight`, `lm_head.weight` or `norm.weight`, under whatever prefix; None = absent.
@@ -63,9 +68,11 @@ def read_target(folder: Path) -> TargetFiles:
     return TargetFiles(
         folder=folder,
         architecture=architecture_of(value),
-        layers=_layers(text),
+        layers=_count(text, "num_hidden_layers"),
         tied=bool(text.get("tie_word_embeddings", value.get("tie_word_embeddings", False))),
         rms_norm_eps=_eps(text),
+        rope=_rope(text),
+        max_positions=_count(text, "max_position_embeddings"),
         tensors=list_tensors(folder, "target", lambda stored: any(_is_text(stored, name) for name in READ)),
     )
 
@@ -74,7 +81,7 @@ def read_finite(stored: StoredTensor) -> torch.Tensor:
     """Read a target's tensor; raises JobFailure(checkpoint) when it is quantised or holds NaN or infinity."""
     _check_floats(stored)
     tensor = stored.read()
-    if not bool(torch.isfinite(tensor).all()):
+    if count_not_finite(tensor):
         raise checkpoint_failure(f"the target's `{stored.name}` holds NaN or infinity: {stored.path}")
     return tensor
 
@@ -87,8 +94,20 @@ def _check_floats(stored: StoredTensor) -> None:
         )
 
 
-def _layers(text: dict[str, Any]) -> int | None:
-    found = text.get("num_hidden_layers")
+def _rope(text: dict[str, Any]) -> Rope | None:
+    try:
+        rope = read_rope(text, whose="target", label="target's")
+    except JobFailure:  # no reading of the drafter needs it
+        return None
+    original = "original_max_position_embeddings"
+    length = _count(text, "max_position_embeddings")
+    if rope.kind in ("yarn", "llama3") and original not in rope.scaling and length is not None:
+        return replace(rope, scaling=rope.scaling | {original: float(length)})
+    return rope if rope.kind != "dynamic" else None  # it depends on the target's own length
+
+
+def _count(text: dict[str, Any], key: str) -> int | None:
+    found = text.get(key)
     return found if isinstance(found, int) and not isinstance(found, bool) and found > 0 else None
 
 

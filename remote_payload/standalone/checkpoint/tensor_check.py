@@ -8,7 +8,9 @@ import torch
 from remote_payload.failure import checkpoint_failure
 from remote_payload.schema.standalone import TensorProblem
 from remote_payload.standalone.checkpoint.config import DrafterConfig
-from remote_payload.standalone.checkpoint.tensor_names import BORROWED, GRAPH_CHANGING, expected_shapes, optional_shapes
+from remote_payload.standalone.checkpoint.pieces import count_not_finite
+from remote_payload.standalone.checkpoint.refused import refused_tensor
+from remote_payload.standalone.checkpoint.tensor_shapes import BORROWED, expected_shapes, optional_shapes
 from remote_payload.standalone.checkpoint.weight_files import FLOATS, StoredTensor
 
 KINDS: tuple[Literal["missing", "misshapen", "not_finite", "unexpected"], ...] = (
@@ -17,6 +19,7 @@ KINDS: tuple[Literal["missing", "misshapen", "not_finite", "unexpected"], ...] =
     "not_finite",
     "unexpected",
 )
+SHOWN = 5
 WHOLE = ("I64", "I32", "I16", "I8", "U8", *FLOATS)
 """What offsets may be stored as; floats only where they are whole."""
 
@@ -28,11 +31,17 @@ def stored_slots(config: DrafterConfig, found: dict[str, StoredTensor]) -> int |
     return width // config.target_hidden_size if width and width % config.target_hidden_size == 0 else None
 
 
-def name_problems(config: DrafterConfig, found: dict[str, StoredTensor]) -> list[TensorProblem]:
-    """Missing, unexpected and misshapen tensors, by canonical name. What the target can lend is not missing."""
+def name_problems(
+    config: DrafterConfig, found: dict[str, StoredTensor], norms: tuple[str, ...] = (), *, fc: bool = True
+) -> list[TensorProblem]:
+    """Missing, unexpected and misshapen tensors, by canonical name. What the target can lend is not missing.
+
+    `norms` are the norms before fc that must be there as well; `fc` is whether the drafter has one.
+    """
     slots = stored_slots(config, found)
-    expected = expected_shapes(config, slots)
-    shapes = optional_shapes(config) | expected
+    optional = optional_shapes(config, slots)
+    expected = expected_shapes(config, slots, fc=fc) | {name: optional[name] for name in norms}
+    shapes = optional | expected
     problems = [
         TensorProblem(problem="missing", name=name, expected=f"shape {list(shape)}", found="nothing")
         for name, shape in expected.items()
@@ -67,7 +76,7 @@ def kind_problem(name: str, stored: StoredTensor) -> TensorProblem | None:
 
 def value_problem(name: str, tensor: torch.Tensor) -> TensorProblem | None:
     """What is wrong with a tensor's numbers: not finite, or fractions where ids belong."""
-    bad = int((~torch.isfinite(tensor)).sum())
+    bad = count_not_finite(tensor)
     if bad:
         found = f"{bad} of {tensor.numel()} are NaN or infinite"
         return TensorProblem(problem="not_finite", name=name, expected="finite numbers", found=found)
@@ -79,7 +88,8 @@ def value_problem(name: str, tensor: torch.Tensor) -> TensorProblem | None:
 def raise_on(problems: list[TensorProblem], draft: Path) -> None:
     """Raise one JobFailure(checkpoint) with every problem, unless there are only harmless unexpected tensors."""
     fatal = [problem for problem in problems if problem.problem != "unexpected"]
-    changing = [item for item in problems if item.problem == "unexpected" and GRAPH_CHANGING.match(item.name)]
+    unexpected = [problem for problem in problems if problem.problem == "unexpected"]
+    changing = [(item.name, words) for item in unexpected if (words := refused_tensor(item.name)) is not None]
     details = tuple(_line(problem) for problem in problems)
     if fatal:
         counts = {kind: sum(problem.problem == kind for problem in problems) for kind in KINDS}
@@ -92,8 +102,8 @@ def raise_on(problems: list[TensorProblem], draft: Path) -> None:
         )
     if changing:
         raise checkpoint_failure(
-            "the drafter has tensors of a computation that this test does not follow yet: "
-            + ", ".join(problem.name for problem in changing),
+            "the drafter has tensors of a computation that this test does not follow: "
+            + ", ".join(f"{name} ({words})" for name, words in changing[:SHOWN]),
             hint="its numbers would be wrong, so it is refused",
             details=details,
         )

@@ -1,20 +1,26 @@
-"""Safetensors files of a model folder, single or sharded: which tensors there are, and reading chosen ones.
+"""Weight files of a model folder, single or sharded: which tensors there are, and reading chosen ones.
 
-Nothing but safetensors is opened: a `.bin` is a pickle. Files are memory-mapped, so only tensors asked for are read.
+Safetensors come first, as in SGLang; torch's `.bin` and then `.pt` are opened where there are none, tensors only.
+Files are memory-mapped, so only tensors asked for are read.
 """
 
 import hashlib
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import torch
 from safetensors import SafetensorError, safe_open
 
 from remote_payload.failure import JobFailure, checkpoint_failure
+from remote_payload.standalone.checkpoint.bin_files import dtype_of, read_bin
 
 INDEX = "model.safetensors.index.json"
+BIN_INDEX = "pytorch_model.bin.index.json"
+NOT_WEIGHTS = ("training_args", "optimizer", "scheduler", "scaler", "training_state", "rng_state", "vocab_mapping")
+"""Beginnings of torch files that lie beside weights and are none; SGLang leaves most of them out as well."""
+VOCABULARY_MAPS = ("d2t", "t2d", "vocab_mapping", "token_freq")
 FLOATS = ("F64", "F32", "F16", "BF16")
 """Plain floats: eight-bit ones and smaller need the scales of their quantisation to mean anything."""
 NAME_BYTES = 255
@@ -31,9 +37,21 @@ class StoredTensor:
     shape: tuple[int, ...]
     dtype: str
     """As safetensors spells it: BF16, F32, I64, ..."""
+    rows: tuple[int, int] | None = None
+    """The part of the stored tensor that is meant, first to last + 1 along its first axis; None = all of it."""
+    held: torch.Tensor | None = field(default=None, repr=False, compare=False)
+    """A torch file's tensor, memory-mapped; None = read it from the safetensors file."""
+
+    def part(self, start: int, stop: int) -> "StoredTensor":
+        """Rows start..stop - 1 of this tensor, as a tensor of their own."""
+        return replace(self, rows=(start, stop), shape=(stop - start, *self.shape[1:]))
 
     def read(self) -> torch.Tensor:
-        """The tensor on the CPU, in its stored dtype. Raises JobFailure(checkpoint)."""
+        """The tensor on the CPU, in its stored dtype, memory-mapped. Raises JobFailure(checkpoint)."""
+        whole = self._whole() if self.held is None else self.held
+        return whole if self.rows is None else whole[self.rows[0] : self.rows[1]]
+
+    def _whole(self) -> torch.Tensor:
         try:
             with safe_open(self.path, framework="pt") as file:
                 tensor: torch.Tensor = file.get_tensor(self.name)
@@ -67,23 +85,25 @@ def list_tensors(folder: Path, role: str, wanted: Wanted = every_tensor) -> dict
 
 
 def weight_paths(folder: Path, role: str, wanted: Wanted = every_tensor) -> list[Path]:
-    """The safetensors files with wanted tensors, in name order. Raises JobFailure(checkpoint) where there is none."""
+    """The weight files with wanted tensors, in name order. Raises JobFailure(checkpoint) where there is none."""
     if (folder / INDEX).is_file():
-        return _indexed_paths(folder, role, wanted)
+        return _indexed_paths(folder / INDEX, role, wanted)
     paths = sorted(folder.glob("*.safetensors"))
+    if not paths and (folder / BIN_INDEX).is_file():
+        return _indexed_paths(folder / BIN_INDEX, role, wanted)
+    for ending in ("bin", "pt", "pth"):
+        paths = paths or [path for path in sorted(folder.glob(f"*.{ending}")) if is_weights(path)]
     if paths:
         return paths
-    pickles = sorted([*folder.glob("*.bin"), *folder.glob("*.pt"), *folder.glob("*.pth")])
-    if pickles:
-        raise checkpoint_failure(
-            f"the {role}'s weights must be safetensors, found only a pickle, which is not opened: {pickles[0]}",
-            hint="pickles are not supported yet; convert it once: "
-            "safetensors.torch.save_file(torch.load(..., weights_only=True), ...)",
-        )
     raise checkpoint_failure(
-        f"the {role}'s folder has no *.safetensors: {folder}",
+        f"the {role}'s folder has no *.safetensors, *.bin or *.pt: {folder}",
         hint="point at the exported model folder, the one that holds config.json and *.safetensors",
     )
+
+
+def is_weights(path: Path) -> bool:
+    """Whether a torch file may hold weights, by its name."""
+    return not path.name.startswith((*NOT_WEIGHTS, *VOCABULARY_MAPS))
 
 
 def files_sha256(paths: list[Path]) -> str:
@@ -96,14 +116,19 @@ def files_sha256(paths: list[Path]) -> str:
     return digest.hexdigest()
 
 
-def _indexed_paths(folder: Path, role: str, wanted: Wanted) -> list[Path]:
-    index = folder / INDEX
+def read_index(index: Path, role: str) -> dict[str, str]:
+    """An index's `weight_map`: tensor name -> file name. Raises JobFailure(checkpoint)."""
     try:
         weight_map = json.loads(index.read_text(encoding="utf-8"))["weight_map"]
-        names = sorted({file for name, file in weight_map.items() if wanted(name)})
+        return dict(weight_map.items())
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         told = type(error).__name__ if isinstance(error, RecursionError) else repr(error)[:TOLD_CHARACTERS]
         raise checkpoint_failure(f"the {role}'s index must hold a `weight_map`: {index}: {told}") from None
+
+
+def _indexed_paths(index: Path, role: str, wanted: Wanted) -> list[Path]:
+    folder, weight_map = index.parent, read_index(index, role)
+    names = sorted({file if isinstance(file, str) else repr(file) for name, file in weight_map.items() if wanted(name)})
     outside = [name for name in names if not _is_file_name(name)]
     if outside:
         found = repr(outside[0])[:TOLD_CHARACTERS]
@@ -128,6 +153,14 @@ def _is_file_name(name: object) -> bool:
 
 
 def _try_file(path: Path) -> list[StoredTensor] | JobFailure:
+    if path.suffix != ".safetensors":
+        found = read_bin(path)
+        if isinstance(found, JobFailure):
+            return found
+        return [
+            StoredTensor(name=name, path=path, shape=tuple(held.shape), dtype=dtype_of(held), held=held)
+            for name, held in found.items()
+        ]
     try:
         with safe_open(path, framework="pt") as file:
             slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118 - not a mapping

@@ -40,8 +40,7 @@ def test_missing_folder_config_and_weights(made, tmp_path):
     assert "no *.safetensors" in failure_of(made, draft=empty).message
     (empty / "pytorch_model.bin").write_bytes(b"x")
     failure = failure_of(made, draft=empty)
-    assert "pickle" in failure.message
-    assert "convert" in failure.hint
+    assert "not a whole weight file of torch" in failure.message
 
 
 @pytest.mark.parametrize("text", ["{", "[1]", '{"hidden_size": "big"}', '{"hidden_size": 0}'])
@@ -120,37 +119,6 @@ def test_unexpected_tensor_alone_is_a_warning(made):
     assert (problem.problem, problem.name) == ("unexpected", "extra")
 
 
-@pytest.mark.parametrize("name", ["fc_norm.0.weight", "input_norm.weight", "layers.1.mlp.up_proj.weight"])
-def test_another_computation_is_refused(made, name):
-    rewrite(made["draft"], lambda tensors: tensors.update({name: torch.zeros(2)}))
-    assert "does not follow" in failure_of(made).message
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"norm_before_fc": True},
-        {"norm_before_residual": True},
-        {"hidden_act": "gelu"},
-        {"eagle_config": {"use_aux_hidden_state": False}},
-        {"speculators_model_type": "eagle3"},
-        {"rope_scaling": {"rope_type": "dynamic", "factor": 2.0}},
-        {"eagle_config": {"eagle_aux_hidden_state_layer_ids": "1,3,4"}},
-        {"eagle_config": {"eagle_aux_hidden_state_layer_ids": [1, 10**400]}},
-        {"num_hidden_layers": 2},
-        {"sliding_window": 512},
-        {"sliding_window": 512, "layer_types": ["sliding_attention"]},
-        {"partial_rotary_factor": 0.5},
-        {"rope_parameters": {"partial_rotary_factor": 0.5}},
-        {"rope_scaling": {"rope_type": "yarn", "factor": 4.0, "mscale": 1.0, "mscale_all_dim": 1.0}},
-        {"rope_scaling": {"rope_type": "yarn", "factor": 4.0, "truncate": False}},
-    ],
-)
-def test_config_of_another_dialect_is_refused(made, change):
-    reconfigure(made["draft"], **change)
-    assert failure_of(made).hint
-
-
 @pytest.mark.parametrize(
     "change",
     [
@@ -223,7 +191,7 @@ def test_eps_of_the_target(made, eps):
         (lambda d2t: d2t * float("nan"), "24 of 24 are NaN or infinite"),
         (lambda d2t: d2t + 0.5, "expected whole numbers, found: fractions"),
         (lambda d2t: d2t.to(torch.complex64), "expected whole numbers, found: C64"),
-        (lambda d2t: torch.cat((d2t[:3], d2t[2:3] - 1, d2t[4:])), "24 different target tokens, 1 of its ids lead"),
+        (lambda d2t: torch.full_like(d2t, 100), "24 different target tokens of 0..39; as an offset it leads to 0"),
     ],
 )
 def test_draft_vocabularies_that_mean_nothing(made, change, says):
@@ -265,14 +233,6 @@ def test_fc_of_odd_width(made):
     failure = failure_of(made)
     assert "[16, n * 16] for n captured states" in failure.message
     assert "[16, 47]" in failure.message
-
-
-def test_absolute_d2t_is_recognised(made):
-    def change(tensors):
-        tensors["d2t"] = tensors["d2t"] + torch.arange(24)
-
-    rewrite(made["draft"], change)
-    assert "subtract arange" in failure_of(made).hint
 
 
 def test_two_names_for_one_tensor(made):

@@ -1,0 +1,132 @@
+"""The drafter's folder: which weight files lie in it, which are used, and what about them can go wrong unseen."""
+
+from pathlib import Path
+
+from safetensors import SafetensorError, safe_open
+
+from remote_payload.failure import JobFailure
+from remote_payload.schema.standalone import WeightFile
+from remote_payload.standalone.checkpoint.bin_files import read_bin
+from remote_payload.standalone.checkpoint.weight_files import (
+    BIN_INDEX,
+    INDEX,
+    VOCABULARY_MAPS,
+    StoredTensor,
+    is_weights,
+    read_index,
+)
+
+ENDINGS = (".safetensors", ".bin", ".pt", ".pth", ".npy")
+SHOWN = 3
+
+
+def weight_files(folder: Path, used: list[Path], tensors: dict[str, StoredTensor]) -> tuple[WeightFile, ...]:
+    """Every file of the folder that holds weights or could, in name order.
+
+    `used` are the files the test read, `tensors` what it took from them by stored name.
+    """
+    found = sorted(path for path in folder.iterdir() if path.suffix in ENDINGS and path.is_file())
+    holding = {path: _names_in(path) for path in found if path.suffix == ".safetensors"}
+    files = [_weight_file(path, used, holding, tensors) for path in found]
+    indices = [folder / name for name in (INDEX, BIN_INDEX) if (folder / name).is_file()]
+    return tuple(files + [_index_file(path, holding, tensors) for path in indices])
+
+
+def _weight_file(
+    path: Path, used: list[Path], holding: dict[Path, set[str] | None], tensors: dict[str, StoredTensor]
+) -> WeightFile:
+    names = holding.get(path)
+    taken = path in used
+    count = len(names) if names is not None else None
+    if taken and path.suffix != ".safetensors":
+        count = sum(tensor.path == path for tensor in tensors.values())
+    role, problem = _role(path, taken), None
+    if taken and names is not None:
+        problem = _overlap(path, used, holding)
+    elif not taken:
+        problem = _leftover(path, role, used, tensors)
+    return WeightFile(
+        name=path.name, size_bytes=path.stat().st_size, tensors=count, used=taken, role=role, problem=problem
+    )
+
+
+def _role(path: Path, taken: bool) -> str:
+    if taken:
+        return "weights"
+    if path.name.startswith(VOCABULARY_MAPS):
+        return "vocabulary map"
+    if path.suffix == ".npy" or not is_weights(path):
+        return "not weights"
+    return "weights not in the index" if path.suffix == ".safetensors" else "weights of another form"
+
+
+def _overlap(path: Path, used: list[Path], holding: dict[Path, set[str] | None]) -> str | None:
+    """A tensor in two files: SGLang loads every file, in no order it promises; here the last name wins."""
+    for other in used:
+        common = (holding.get(path) or set()) & (holding.get(other) or set()) if other != path else set()
+        if common:
+            shown = ", ".join(sorted(common)[:SHOWN])
+            winner = max(path, other).name
+            return (
+                f"holds {len(common)} tensor(s) that {other.name} holds as well ({shown}); SGLang loads every "
+                f"*.safetensors and the last one read wins, by name: {winner}"
+            )
+    return None
+
+
+def _leftover(path: Path, role: str, used: list[Path], tensors: dict[str, StoredTensor]) -> str | None:
+    if role == "vocabulary map" and {"d2t", "t2d"} & set(tensors):
+        return "a vocabulary map beside weights that hold their own; trainers may load this one, engines do not"
+    if role == "weights not in the index":
+        return "lies beside an index that does not name it; engines leave it out"
+    if role == "weights of another form":
+        same = _same(path, tensors)
+        if same:
+            return None
+        differs = "cannot be read" if same is None else "holds other numbers"
+        return (
+            f"{differs} than {used[0].name if used else 'the weights'}; SGLang loads *.safetensors first, SafeAILab's "
+            "code prefers pytorch_model.bin"
+        )
+    return None
+
+
+def _same(path: Path, tensors: dict[str, StoredTensor]) -> bool | None:
+    """Whether a torch file holds the very tensors that were used; None = it cannot be read."""
+    other = read_bin(path)
+    if isinstance(other, JobFailure):
+        return None
+    return other.keys() == tensors.keys() and all(
+        other[name].shape == stored.shape and bool((other[name] == stored.read()).all())
+        for name, stored in tensors.items()
+    )
+
+
+def _index_file(path: Path, holding: dict[Path, set[str] | None], tensors: dict[str, StoredTensor]) -> WeightFile:
+    stated = read_index(path, "draft")
+    in_file = {(name, file.name) for file, names in holding.items() for name in names or ()}
+    if path.name == BIN_INDEX:
+        in_file = {(tensor.name, tensor.path.name) for tensor in tensors.values()}
+    files = set(stated.values())
+    lost = sorted(name for name, file in stated.items() if (name, file) not in in_file)
+    unnamed = sorted(name for name, file in in_file if file in files and name not in stated)
+    problem = None
+    if lost:
+        problem = f"names {len(lost)} tensor(s) that are not in the files it gives: {', '.join(lost[:SHOWN])}"
+    elif unnamed:
+        problem = (
+            f"does not name {len(unnamed)} tensor(s) of its files: {', '.join(unnamed[:SHOWN])}; SGLang loads them"
+        )
+    used = path.name == INDEX or not holding
+    return WeightFile(
+        name=path.name, size_bytes=path.stat().st_size, tensors=len(stated), used=used, role="index", problem=problem
+    )
+
+
+def _names_in(path: Path) -> set[str] | None:
+    """Tensor names of a safetensors file; None = unreadable."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            return set(file.keys())
+    except (SafetensorError, OSError):
+        return None

@@ -1,0 +1,19 @@
+"""Large tensors a piece at a time, so that looking at one never needs a second copy of it."""
+
+from collections.abc import Iterator
+
+import torch
+
+NUMBERS = 1 << 24
+ROWS = 4096
+
+
+def pieces(tensor: torch.Tensor, size: int = ROWS) -> Iterator[torch.Tensor]:
+    """Consecutive views of at most `size` rows along the first axis."""
+    for start in range(0, len(tensor), size):
+        yield tensor[start : start + size]
+
+
+def count_not_finite(tensor: torch.Tensor) -> int:
+    """How many numbers are NaN or infinite."""
+    return sum(int((~torch.isfinite(piece)).sum()) for piece in pieces(tensor.flatten(), NUMBERS))
