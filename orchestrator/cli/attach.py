@@ -2,9 +2,10 @@
 
 import click
 
+from orchestrator.cli.asked import question
 from orchestrator.cli.ending import end
 from orchestrator.cli.live import watching
-from orchestrator.cli.options import accept_new_option, host_of, host_option, json_option, open_session, question
+from orchestrator.cli.options import accept_new_option, host_of, host_option, json_option, open_session
 
 
 @click.command()

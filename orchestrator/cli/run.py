@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from orchestrator.cli import console
+from orchestrator.cli.asked import question, step_cost_option
 from orchestrator.cli.ending import end
 from orchestrator.cli.live import watching
-from orchestrator.cli.options import Decorator, accept_new_option, host_option, open_session, question, step_cost_option
+from orchestrator.cli.options import Decorator, accept_new_option, host_option, open_session
 
 if TYPE_CHECKING:
     from orchestrator.jobfile import EarlierRun, PlannedJob

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from orchestrator.cli import console
-from orchestrator.cli.options import question, step_cost_option
+from orchestrator.cli.asked import question, step_cost_option
 from orchestrator.errors import InvalidRunError
 from orchestrator.store import Store
 
