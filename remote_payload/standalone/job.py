@@ -1,40 +1,39 @@
-"""The drafter test from job to result files: load -> look at rows -> search the wirings -> measure the finalists."""
+"""The drafter test from job to result files: load -> look -> capture -> search -> measure -> heldout."""
 
-import os
-import platform
-import time
+import contextlib
+from collections.abc import Iterable, Sequence
+from itertools import islice
 from pathlib import Path
 
 import torch
 
-from remote_payload.failure import machine_failure
-from remote_payload.rundir import write_atomically
+from remote_payload.failure import machine_failure, rows_failure
+from remote_payload.rundir import RunDir, write_atomically
 from remote_payload.schema.job import StandaloneJob
 from remote_payload.schema.record import to_json
-from remote_payload.schema.standalone import DeclaredWiring, RowsFacts, StandaloneResult
-from remote_payload.standalone import machine
-from remote_payload.standalone.checkpoint.declared import declare
-from remote_payload.standalone.checkpoint.load import Checkpoint, load_checkpoint
+from remote_payload.schema.standalone import CaptureCheck
+from remote_payload.standalone import machine, setup
+from remote_payload.standalone.capture.check import check_capture
 from remote_payload.standalone.graph import Reading
 from remote_payload.standalone.journal import Journal, Report
-from remote_payload.standalone.measure.acceptance import Teacher, reading_hits, row_facts
-from remote_payload.standalone.measure.hits_file import HitsFile
-from remote_payload.standalone.measure.wiring import Found, Measurer, Tally, screen, search, wirings
-from remote_payload.standalone.model.drafter import Drafter
-from remote_payload.standalone.rows.embedding_slots import check_labels
-from remote_payload.standalone.rows.files import find_rows
-from remote_payload.standalone.rows.fit import check_fit
-from remote_payload.standalone.rows.row import RowReader
-from remote_payload.standalone.rows.source import RowKind, RowSource
+from remote_payload.standalone.measure.finals import FullMeasure, finalists
+from remote_payload.standalone.measure.hits_file import HELDOUT_NAME, NAME, HitsFile
+from remote_payload.standalone.measure.partial import Partial
+from remote_payload.standalone.measure.profile import self_fed, zones
+from remote_payload.standalone.measure.sample import Sample
+from remote_payload.standalone.measure.sweep import sweep
+from remote_payload.standalone.measure.tally import Tally
+from remote_payload.standalone.result import Outcome, SplitMeasured, assemble
+from remote_payload.standalone.resume import open_partial
 
 RESULT_NAME = "standalone.json"
-DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
 
 def run(job: StandaloneJob, result_folder: Path, report: Report) -> None:
-    """Test a drafter; leaves `standalone.json` and `hits.jsonl.gz` in `result_folder`.
+    """Test a drafter; leaves `standalone.json`, `hits.jsonl.gz` (and `heldout.jsonl.gz`) in `result_folder`.
 
-    `report` gets an Event per phase, per warning and, twice a second, of progress. Raises JobFailure, leaving nothing.
+    `report` gets an Event per phase, per warning and, twice a second, of progress. What was measured so far stands in
+    the run directory's `partial.jsonl` until the result is complete. Raises JobFailure, leaving no result.
     """
     if job.threads is not None:
         torch.set_num_threads(job.threads)
@@ -51,149 +50,82 @@ def run(job: StandaloneJob, result_folder: Path, report: Report) -> None:
 
 def _run(job: StandaloneJob, device: torch.device, folder: Path, journal: Journal) -> None:
     with journal.phase("load"):
-        checkpoint = load_checkpoint(_path(job.draft), _path(job.target) if job.target else None)
-        measurer = _measurer(checkpoint, device, job.dtype)
-        _warn_of_checkpoint(checkpoint, journal)
-    source = RowSource(_reader(job, checkpoint), measurer, journal)
-    with journal.phase("search"):
-        kind = source.look(checkpoint, len(job.states) if job.states else None)
-        check_fit(kind.captured, checkpoint.slots, job.states, checkpoint.target.layers)
-        _check_embedding(kind.embedding_slots, job.states, journal)
-        target = checkpoint.target
-        declared = declare(checkpoint.config, checkpoint.slots, target.architecture, target.layers, job.states)
-        found = _search(job, measurer, source, wirings(kind.captured, checkpoint.slots))
-    with HitsFile(folder) as hits_file:
-        finals = [Tally(reading=reading, stage="full") for reading in found.finalists(_reading(declared))]
-        with journal.phase("measure"):
-            rows = _measure(finals, measurer, source, hits_file, journal)
-        journal.count_tokens(rows[1])
-        source.tell_more_skipped()
-        result = StandaloneResult(
-            checkpoint=checkpoint.facts,
+        ready = setup.load(job, device, journal)
+        checkpoint = ready.checkpoint
+    with journal.phase("look"):
+        train = setup.look(job, ready, journal)
+        declared = setup.declared_wiring(job, checkpoint)
+        task = setup.task_of(job, checkpoint, train.kind, declared)
+    with contextlib.ExitStack() as stack:
+        partial = stack.enter_context(open_partial(job, checkpoint, ready.folders, str(device), RunDir(folder.parent)))
+        capture = _capture(job, train, device, journal)
+        with journal.phase("search"):
+            samples = [
+                Sample(train.source, train.measurer, journal, partial, (skip, job.search_rows))
+                for skip in (0, job.search_rows)
+            ]
+            found = sweep(task, *samples)
+            alone = self_fed(samples[0], train.measurer, found.best, job.steps)
+            by_zone = zones(samples[0], train.measurer, found.best)
+            del samples
+        finals = finalists(found, task, checkpoint.served)
+        files = [stack.enter_context(HitsFile(folder, NAME))]
+        measured, heldout = _measure(train, finals, partial, files[0], journal), None
+        if ready.heldout is not None:
+            files.append(stack.enter_context(HitsFile(folder, HELDOUT_NAME)))
+            with journal.phase("look at held-out rows"):
+                other = setup.look(job, ready, journal, train)
+            _check_slots(finals, other)
+            heldout = _measure(other, finals, partial, files[1], journal)
+        outcome = Outcome(
             declared=declared,
-            rows=_rows_facts(source, kind, job.states, rows),
-            readings=tuple(tally.facts(job.states) for tally in found.told_with(finals)),
-            steps=job.steps,
-            dtype=job.dtype,
-            device=str(device),
-            device_name=machine.device_name(device),
-            torch=torch.__version__,
-            python=platform.python_version(),
-            threads=torch.get_num_threads(),
-            phases=tuple(journal.phases),
-            peak_memory_bytes=machine.peak_memory_bytes(),
-            peak_gpu_memory_bytes=machine.peak_gpu_memory_bytes(device),
-            warnings=tuple(journal.warnings),
+            found=found,
+            self_fed=alone,
+            zones=by_zone,
+            train=measured,
+            heldout=heldout,
+            capture=capture,
+            memory=None,
         )
-        hits_file.finish()
+        result = assemble(job, checkpoint, device, journal, outcome)
+        for file in files:
+            file.finish()
         write_atomically(folder / RESULT_NAME, to_json(result).encode())
+        partial.remove()
 
 
-def _path(text: str) -> Path:
-    return Path(os.path.expanduser(text))
-
-
-def _measurer(checkpoint: Checkpoint, device: torch.device, dtype: str) -> Measurer:
-    measurer = Measurer(
-        drafter=Drafter(checkpoint, device, DTYPES[dtype]),
-        teacher=Teacher(checkpoint.teacher_head, checkpoint.target_ids, device, checkpoint.vocabularies),
-    )
-    checkpoint.weights.clear()  # the drafter has its own copies; a large one should not be in memory twice
-    return measurer
-
-
-def _warn_of_checkpoint(checkpoint: Checkpoint, journal: Journal) -> None:
-    for warning in checkpoint.warnings:
-        journal.warn("checkpoint", warning)
-    unexpected = [problem.found for problem in checkpoint.facts.problems]
-    if unexpected:
-        journal.warn(
-            "unexpected_tensors", f"{len(unexpected)} unexpected tensor(s) were not used: {', '.join(unexpected)}"
+def _capture(job: StandaloneJob, train: setup.Rows, device: torch.device, journal: Journal) -> CaptureCheck | None:
+    """A few rows against a fresh forward of the target, where that can be run here."""
+    if job.capture_rows == 0 or job.target is None:
+        return None
+    with journal.phase("capture"):
+        rows = list(islice(train.source.usable(), job.capture_rows))
+        answers = train.measurer.teacher.answers
+        return check_capture(
+            setup.path(job.target), rows, job.states, answers, device=device, limit_bytes=job.max_memory_bytes
         )
-    if checkpoint.config.norm_output:
-        journal.warn(
-            "norm_output",
-            "config.json says `norm_output: true`, which SpecForge and SGLang read differently; the test feeds "
-            "back the un-normed state",
-        )
-
-
-def _reader(job: StandaloneJob, checkpoint: Checkpoint) -> RowReader:
-    return RowReader(
-        folder=find_rows(_path(job.rows), _path(job.merged) if job.merged else None, job.max_rows),
-        target_hidden_size=checkpoint.config.target_hidden_size,
-        vocab_size=checkpoint.config.vocab_size,
-        steps=job.steps,
-    )
-
-
-def _reading(declared: DeclaredWiring) -> Reading | None:
-    return Reading(slots=declared.slots, token_offset=1) if declared.slots else None
-
-
-def _check_embedding(slots: tuple[int, ...] | None, states: tuple[int, ...] | None, journal: Journal) -> None:
-    """Labels that the rows contradict end the job; without labels, what the rows say about themselves is told."""
-    if slots is not None and states is not None:
-        check_labels(slots, states)
-    elif slots:
-        told = ", ".join(map(str, slots))
-        journal.warn("embedding_slot", f"the captured state in slot {told} is the target's embedding output (`embed`)")
-
-
-def _search(job: StandaloneJob, measurer: Measurer, source: RowSource, readings: list[Reading]) -> Found:
-    few, doing = job.search_rows, f"first step of {len(readings)} wirings"
-    survivors, screened_out = screen(measurer, source.first(few, doing), readings, job.keep_readings)
-    source.first_done(few, doing)
-    doing = f"all steps of {len(survivors)} wirings"
-    kept = [tally.reading for tally in survivors]
-    ranked, searched_out = search(measurer, source.first(few, doing), kept, job.steps)
-    source.first_done(few, doing)
-    best = ranked[0].reading.slots
-    others = [Reading(slots=best, token_offset=offset) for offset in job.token_offsets if offset != 1]
-    if others:
-        doing = "other token offsets"
-        shifted, _ = search(measurer, source.first(few, doing), others, job.steps)
-        source.first_done(few, doing)
-        ranked = sorted([*ranked, *shifted], key=lambda tally: -tally.score)
-    return Found(ranked=tuple(ranked), dropped=(*searched_out, *screened_out))
 
 
 def _measure(
-    finals: list[Tally], measurer: Measurer, source: RowSource, hits_file: HitsFile, journal: Journal
-) -> tuple[int, int, int]:
-    """Every finalist on every row, all steps; (rows, tokens, response tokens)."""
-    used = tokens = responses = 0
-    total, started, speed = len(source.reader.folder.files), time.perf_counter(), ""
-    for index, judged in enumerate(source.judged()):
-        hits = measurer.add(finals, judged, source.reader.steps)
-        hits_file.add_row(row_facts(index, judged, measurer.teacher))
-        for tally, own in zip(finals, hits, strict=True):
-            hits_file.add_hits(reading_hits(index, judged, tally.reading, own, None))
-        used += 1
-        tokens += len(judged.row.tokens)
-        responses += int(judged.row.loss_mask.sum())
-        speed = f"{tokens / (time.perf_counter() - started):.0f} tokens/s"
-        journal.progress("rows", used + len(source.skipped), total, speed)
-    journal.progress("rows", total, total, speed, last=True)
-    return used, tokens, responses
+    rows: setup.Rows, finals: Iterable[Reading], partial: Partial, hits_file: HitsFile, journal: Journal
+) -> SplitMeasured:
+    """Every final reading on every row of a split."""
+    tallies = [Tally(reading=reading, stage="full") for reading in finals]
+    with journal.phase("measure" if rows.split == "train" else "heldout"):
+        full = FullMeasure(measurer=rows.measurer, journal=journal, partial=partial, split=rows.split)
+        counts = full.run(tallies, rows.source, hits_file, rows.look.look)
+    journal.count_tokens(counts.tokens)
+    rows.source.tell_more_skipped()
+    facts = rows.look.facts(rows.source, rows.kind, rows.states, counts)
+    return SplitMeasured(facts=facts, tallies=tuple(tallies))
 
 
-def _rows_facts(
-    source: RowSource, kind: RowKind, states: tuple[int, ...] | None, counts: tuple[int, int, int]
-) -> RowsFacts:
-    used, tokens, responses = counts
-    folder = source.reader.folder
-    return RowsFacts(
-        folder=str(folder.folder),
-        layout=folder.layout,
-        found=len(folder.files),
-        used=used,
-        skipped=tuple(source.skipped.values()),
-        tokens=tokens,
-        response_tokens=responses,
-        captured_states=kind.captured,
-        states=states,
-        final_state=kind.final_state,
-        dtype=kind.dtype,
-        embedding_slots=kind.embedding_slots,
-    )
+def _check_slots(finals: Sequence[Reading], heldout: setup.Rows) -> None:
+    """Raise JobFailure(rows) where the held-out rows lack a state that a reading takes."""
+    last = max(max(reading.slots) for reading in finals)
+    if last >= heldout.kind.captured:
+        raise rows_failure(
+            f"the readings to be measured take captured state {last} (counted from 0), the held-out rows hold only: "
+            f"{heldout.kind.captured}",
+            hint="capture the held-out rows as the train rows were captured",
+        )

@@ -20,29 +20,44 @@ class Outcome:
     hits: dict[tuple[str, int], dict[int, int]]
     """(reading, row) -> {position: bits of hits}."""
     events: list[Event]
+    heldout_rows: list[RowFacts]
+    heldout_hits: dict[tuple[str, int], dict[int, int]]
+    records: list[ReadingHits]
+    """The train rows' hits as they stand in the file."""
 
     def full(self) -> list[str]:
         return [reading.name for reading in self.result.readings if reading.stage == "full"]
 
 
 def run_job(folder: Path, **settings) -> Outcome:
-    """Run with one thread; paths may be Path."""
+    """Run with one thread and, unless `settings` say otherwise, without the capture check; paths may be Path."""
     folder.mkdir(exist_ok=True)
     events: list[Event] = []
     texts = {key: str(value) if isinstance(value, Path) else value for key, value in settings.items()}
-    run(StandaloneJob(threads=1, **texts), folder, events.append)
-    assert sorted(path.name for path in folder.iterdir()) == ["hits.jsonl.gz", "standalone.json"]
+    run(StandaloneJob(threads=1, **({"capture_rows": 0} | texts)), folder, events.append)
+    names = ["heldout.jsonl.gz"] if "heldout" in settings else []
+    assert sorted(path.name for path in folder.iterdir()) == [*names, "hits.jsonl.gz", "standalone.json"]
+    assert not (folder.parent / "partial.jsonl").exists()
     result = from_json(StandaloneResult, (folder / "standalone.json").read_text(encoding="utf-8"))
-    rows, hits = [], {}
-    with gzip.open(folder / "hits.jsonl.gz", "rt", encoding="utf-8") as file:
+    rows, records = read_file(folder / "hits.jsonl.gz")
+    other = read_file(folder / "heldout.jsonl.gz") if names else ([], [])
+    return Outcome(result, rows, by_row(records), events, other[0], by_row(other[1]), records)
+
+
+def read_file(path: Path) -> tuple[list[RowFacts], list[ReadingHits]]:
+    rows, records = [], []
+    with gzip.open(path, "rt", encoding="utf-8") as file:
         for line in file:
             if json.loads(line)["kind"] == "row":
-                assert not hits, "rows come first"
+                assert not records, "rows come first"
                 rows.append(from_json(RowFacts, line))
             else:
-                record = from_json(ReadingHits, line)
-                hits[record.reading, record.row] = unpack(record)
-    return Outcome(result, rows, hits, events)
+                records.append(from_json(ReadingHits, line))
+    return rows, records
+
+
+def by_row(records: list[ReadingHits]) -> dict[tuple[str, int], dict[int, int]]:
+    return {(record.reading, record.row): unpack(record) for record in records}
 
 
 def unpack(record: ReadingHits) -> dict[int, int]:

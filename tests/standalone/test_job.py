@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from remote_payload.failure import JobFailure
-from remote_payload.standalone import job as job_module
 from remote_payload.standalone.machine import pick_device
+from remote_payload.standalone.measure import finals
 from tests.standalone.running import DATA, bits, run_job
 from tests.standalone.test_served_truth import miswired
 from tests.support.tiny import Tiny, write_drafter, write_rows, write_target
@@ -50,12 +50,12 @@ def test_the_trained_wiring_is_found_and_the_declared_one_measured(tmp_path, dra
 def test_every_wiring_is_told_with_its_stage(tmp_path):
     out = run_job(tmp_path / "out", **BUNDLE, draft=DATA / "drafter_embed", states=(0, 2, 4, 5))
     readings = {reading.name: reading for reading in out.result.readings}
-    assert len(readings) == len(out.result.readings) == 24 + 3
-    plain = {reading.slots for reading in readings.values() if reading.token_offset == 1}
-    assert plain == set(itertools.permutations(range(4), 3))
-    assert {reading.slots for reading in readings.values() if reading.token_offset != 1} == {(0, 1, 2)}
+    assert len(readings) == len(out.result.readings)
+    plain = {(reading.slots, reading.token_offset) for reading in readings.values() if not reading.changes}
+    assert plain == set(itertools.product(itertools.permutations(range(4), 3), (-1, 0, 1, 2)))
     assert readings[RIGHT].states == (0, 2, 4)
-    assert readings["slots 0,1,2 offset +0"].first_step_hits < readings[RIGHT].first_step_hits / 2
+    shifted = readings["slots 0,1,2 offset +0"]
+    assert shifted.first_step_hits / shifted.positions < 0.25
     for name in out.full():
         told = readings[name]
         assert (told.rows, told.positions) == (10, 10 * 72)
@@ -85,8 +85,9 @@ def test_facts_of_rows_and_machine(tmp_path):
     assert (result.rows.captured_states, result.rows.dtype, result.rows.final_state) == (4, "bfloat16", "post_norm")
     assert result.rows.layout == "specforge offline (rows_A-B) + merged JSONL"
     assert (result.rows.tokens, result.rows.response_tokens) == (sum(row.tokens for row in out.rows), 10 * 72)
-    assert [phase.name for phase in result.phases] == ["load", "search", "measure"]
-    assert [event.name for event in out.events if event.kind == "phase"] == ["load", "search", "measure"]
+    phases = ["load", "look", "search", "measure"]
+    assert [phase.name for phase in result.phases] == phases
+    assert [event.name for event in out.events if event.kind == "phase"] == phases
     assert (result.device, result.threads, result.torch) == ("cpu", 1, torch.__version__)
     assert result.peak_memory_bytes > 50_000_000
     assert len(result.checkpoint.weights_sha256) == 64
@@ -99,7 +100,7 @@ def test_unlabelled_rows_have_no_declared_reading(tmp_path):
     out = run_job(tmp_path / "out", **BUNDLE, draft=miswired(tmp_path))
     assert out.result.declared.captured == (2, 4, 5)
     assert out.result.declared.slots is None
-    assert len(out.full()) == 2
+    assert len(out.full()) >= 2
     assert best(out) == RIGHT
     assert all(reading.states is None for reading in out.result.readings)
 
@@ -141,7 +142,7 @@ def test_nothing_is_left_behind_by_a_failure(tmp_path, made, monkeypatch):
     def fail(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(job_module, "row_facts", fail)
+    monkeypatch.setattr(finals, "row_facts", fail)
     with pytest.raises(OSError, match="No space"):
         run_job(tmp_path / "out", **made)
     assert list((tmp_path / "out").iterdir()) == []
@@ -167,7 +168,7 @@ from pathlib import Path
 from remote_payload.schema import StandaloneJob
 from remote_payload.standalone.job import run
 settings, out = json.loads(sys.argv[1]), Path(sys.argv[2])
-run(StandaloneJob(threads=1, steps=1, token_offsets=(1,), **settings), out, lambda event: None)
+run(StandaloneJob(threads=1, steps=1, token_offsets=(1,), capture_rows=0, **settings), out, lambda event: None)
 print(json.loads((out / "standalone.json").read_text())["peak_memory_bytes"])
 """
 

@@ -6,6 +6,9 @@ from remote_payload.schema.record import Record
 
 Stage = Literal["screen", "factor", "search", "full"]
 
+Place = Literal["prompt", "before_response", "first_token", "inside", "last_token", "after_response"]
+"""`before_response`, `after_response`: the 4 tokens just before and just after a response; `first_token`: its first."""
+
 
 class ReadingFacts(Record):
     """One reading of the checkpoint (slots, a token offset, a computation) and how far it was measured."""
@@ -68,8 +71,8 @@ class SelfFed(Record):
 class Zone(Record):
     """Step-1 accuracy of the best reading in one part of the search rows."""
 
-    place: Literal["prompt", "before_response", "first_token", "inside", "last_token", "after_response"]
-    """`before_response`: the 4 predictions of tokens just before a response; `first_token`: of its first token."""
+    place: Place
+    """Where the token that is predicted (x_{j+2}) stands."""
     positions: int
     hits: int
 

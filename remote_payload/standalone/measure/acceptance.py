@@ -1,23 +1,25 @@
 """From drafts to hits: which positions are judged, what the target would answer there, and which steps agree."""
 
 import base64
+import copy
 import hashlib
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from torch.nn.functional import linear
 
 from remote_payload.schema.standalone import ReadingHits, RowFacts
 from remote_payload.standalone.graph import Graph, Reading
-from remote_payload.standalone.model.drafter import Drafter, RowInputs, argmax_in_pieces, rms_norm
+from remote_payload.standalone.model.drafter import Drafter
+from remote_payload.standalone.model.head import argmax_in_pieces
+from remote_payload.standalone.model.inputs import RowInputs
+from remote_payload.standalone.model.norm import rms_norm
 from remote_payload.standalone.rows.row import Row
 
 VOCABULARY_BYTES = 64 << 20
 """Logits that are searched for the best token of the drafter's, in pieces of about this size."""
-READING_BYTES = 256 << 20
-"""Readings are computed together in batches whose largest activations stay about this small."""
 
 
 class Teacher:
@@ -43,6 +45,12 @@ class Teacher:
         others = (vocabularies or {}).items()
         self._vocabularies = {name: ids.masked_fill(ids < 0, -2).to(device) for name, ids in others}
 
+    def of_other_rows(self) -> "Teacher":
+        """The same teacher for rows whose final states may be normed or not, independently of these."""
+        other = copy.copy(self)
+        other._norm = None
+        return other
+
     def tokens_of(self, graph: Graph | None) -> torch.Tensor:
         """Target token of each draft token (D,) under a reading's graph; None = the checkpoint's own."""
         return self.target_ids if graph is None else self._vocabularies.get(graph.vocabulary, self.target_ids)
@@ -60,9 +68,10 @@ class Teacher:
 
     def answers(self, final: torch.Tensor) -> torch.Tensor:
         """The target's greedy token y_j after each position, from final states (T, Ht); (T,)."""
-        return argmax_in_pieces(self._normed(final), self._head, "target")
+        return argmax_in_pieces(self.normed(final), self._head, "target")
 
-    def _normed(self, final: torch.Tensor) -> torch.Tensor:
+    def normed(self, final: torch.Tensor) -> torch.Tensor:
+        """Final states (T, Ht) as lm_head reads them, on the device."""
         if self._head.dtype != final.dtype:
             self._head = self._stored_head.to(device=self._head.device, dtype=final.dtype)
         final = final.to(self._head.device)
@@ -79,7 +88,7 @@ class Teacher:
         if len(others) and bool(sayable.any()):
             kept = sayable.nonzero()[:, 0]
             piece = max(1, VOCABULARY_BYTES // (len(self._head) * self._head.element_size()))
-            normed = self._normed(final[others.to(final.device)])
+            normed = self.normed(final[others.to(final.device)])
             for start in range(0, len(others), piece):
                 logits = linear(normed[start : start + piece], self._head)[:, kept]
                 found[others[start : start + piece]] = kept[logits.argmax(dim=-1)]
@@ -118,8 +127,14 @@ def judge_row(drafter: Drafter, teacher: Teacher, row: Row, steps: int) -> Judge
         answers=answers.cpu(),
         wanted=aims(answers, positions, steps),
         counted=(positions < last) & row.loss_mask[(positions + 1).clamp(max=last)],
-        inputs=drafter.prepare(row.tokens, row.states, positions),
+        inputs=prepared(drafter, teacher, row, positions),
     )
+
+
+def prepared(drafter: Drafter, teacher: Teacher, row: Row, positions: torch.Tensor) -> RowInputs:
+    """The drafter's inputs for draft positions (P,) of a row; with the normed final state where it reads that."""
+    final = teacher.normed(row.final) if drafter.graph.input == "final_state" and row.final is not None else None
+    return drafter.prepare(row.tokens, row.states, positions, final)
 
 
 def aims(answers: torch.Tensor, positions: torch.Tensor, steps: int) -> torch.Tensor:
@@ -139,29 +154,10 @@ def measure(
 def proposals(
     drafter: Drafter, teacher: Teacher, judged: JudgedRow, readings: Sequence[Reading], steps: int
 ) -> torch.Tensor:
-    """Target tokens that each reading proposes, (R, P, steps) on the device; in batches of bounded size.
-
-    Readings that differ in nothing but the vocabulary's map are drafted once.
-    """
-    config = drafter.config
-    widest = max(2 * config.intermediate_size, 4 * config.hidden_size)
-    one = len(judged.row.tokens) * widest * 4
-    batch = max(1, READING_BYTES // one)
-    computed = [_without_map(reading, drafter.graph) for reading in readings]
-    once = list(dict.fromkeys(computed))
-    drafted = torch.cat(
-        [drafter.draft(judged.inputs, once[start : start + batch], steps) for start in range(0, len(once), batch)]
-    )
-    where = {reading: index for index, reading in enumerate(once)}
-    pairs = zip(readings, computed, strict=True)
-    return torch.stack([teacher.tokens_of(reading.graph)[drafted[where[plain]]] for reading, plain in pairs])
-
-
-def _without_map(reading: Reading, own: Graph) -> Reading:
-    """The reading as far as the drafter's computation goes."""
-    if reading.graph is None or reading.graph.vocabulary == own.vocabulary:
-        return reading
-    return reading.with_graph(replace(reading.graph, vocabulary=own.vocabulary), own)
+    """Target tokens that each reading proposes, (R, P, steps) on the device."""
+    drafted = drafter.draft(judged.inputs, readings, steps)
+    maps = (teacher.tokens_of(reading.graph) for reading in readings)
+    return torch.stack([tokens[own] for tokens, own in zip(maps, drafted, strict=True)])
 
 
 def row_facts(index: int, judged: JudgedRow, teacher: Teacher, graph: Graph | None = None) -> RowFacts:

@@ -1,4 +1,7 @@
-"""`hits.jsonl.gz`: first every RowFacts, then every ReadingHits, written as they come without holding either."""
+"""`hits.jsonl.gz`, `heldout.jsonl.gz`: first every RowFacts, then every ReadingHits, written as they come.
+
+Neither is held in memory.
+"""
 
 import gzip
 import os
@@ -11,6 +14,7 @@ from remote_payload.schema.record import to_json
 from remote_payload.schema.standalone import ReadingHits, RowFacts
 
 NAME = "hits.jsonl.gz"
+HELDOUT_NAME = "heldout.jsonl.gz"
 
 
 class HitsFile:
@@ -19,9 +23,9 @@ class HitsFile:
     Nothing under the final name exists before `finish`; leaving the context without it removes the pieces.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self.path = folder / NAME
-        self._pieces = (folder / ".rows.tmp", folder / ".hits.tmp")
+    def __init__(self, folder: Path, name: str = NAME) -> None:
+        self.path = folder / name
+        self._pieces = (folder / f".{name}.rows.tmp", folder / f".{name}.hits.tmp")
         # A fixed time stamp, so that equal results are equal files.
         self._files = tuple(gzip.GzipFile(piece, "wb", compresslevel=6, mtime=0) for piece in self._pieces)
 

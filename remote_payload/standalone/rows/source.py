@@ -8,11 +8,11 @@ from typing import Literal
 
 import torch
 
-from remote_payload.schema.standalone import SkippedRow
+from remote_payload.schema.standalone import DataDialectFacts, SkippedRow
 from remote_payload.standalone.checkpoint.load import Checkpoint
 from remote_payload.standalone.journal import Journal
 from remote_payload.standalone.measure.acceptance import JudgedRow, judge_row
-from remote_payload.standalone.measure.wiring import Measurer
+from remote_payload.standalone.measure.tally import Measurer
 from remote_payload.standalone.rows.embedding_slots import embedding_slots
 from remote_payload.standalone.rows.final_state import final_state_kind
 from remote_payload.standalone.rows.fit import no_usable_row
@@ -38,6 +38,8 @@ class RowKind:
     """How many captured states."""
     dtype: str
     final_state: Literal["post_norm", "pre_norm", "answers"]
+    dialect: DataDialectFacts | None
+    """Whose row it is, and what says so."""
     embedding_slots: tuple[int, ...] | None
     """Captured states that are the target's embedding output; None = its embedding is unknown."""
 
@@ -49,19 +51,23 @@ class RowSource:
         self.reader = reader
         self.skipped: dict[str, SkippedRow] = {}
         self._captured: int | None = None
+        self._dialect: str | None = None
         self._measurer, self._journal = measurer, journal
 
     def look(self, checkpoint: Checkpoint, labels: int | None) -> RowKind:
         """Look at the first usable rows; a final state before the target's norm will be normed from now on.
 
-        Rows with another number of states than most of them, or than there are `labels`, are skipped from now on.
+        Rows of another dialect than most, or with another number of states than most of these, or than there are
+        `labels`, are skipped from now on.
         Raises JobFailure(rows) when no row can be used.
         """
         kinds = self._sample(checkpoint)
+        dialect, _ = Counter(kind.dialect for kind in kinds).most_common(1)[0]
+        kinds = [kind for kind in kinds if kind.dialect == dialect]
         counts = Counter(kind.captured for kind in kinds)
         captured = labels if labels in counts else counts.most_common(1)[0][0]
         most, _ = Counter(kind for kind in kinds if kind.captured == captured).most_common(1)[0]
-        self._captured = captured
+        self._captured, self._dialect = captured, dialect.name if dialect else None
         norm = checkpoint.target_norm
         if most.final_state == "pre_norm" and norm is not None:
             self._measurer.teacher.expect_pre_norm(norm, checkpoint.target.rms_norm_eps)
@@ -70,17 +76,12 @@ class RowSource:
             )
         return most
 
-    def judged(self) -> Iterator[JudgedRow]:
-        """Every usable row, prepared for readings."""
-        for row in self._usable():
-            yield self._judge(row)
-
     def first(self, count: int, doing: str) -> Iterator[JudgedRow]:
         """The beginnings of the first usable rows, with progress told as `doing`: enough to choose by."""
         total = min(count, len(self.reader.folder.files))
-        for index, row in enumerate(islice(self._usable(), count)):
+        for index, row in enumerate(islice(self.usable(), count)):
             self._journal.progress("wirings", index, total, doing)
-            yield self._judge(beginning(row, SEARCH_RESPONSES, self.reader.steps))
+            yield self.judge(beginning(row, SEARCH_RESPONSES, self.reader.steps))
 
     def first_done(self, count: int, doing: str) -> None:
         """Tell that enough was seen of what `first` gave, which may be less than all of it."""
@@ -96,13 +97,14 @@ class RowSource:
     def _sample(self, checkpoint: Checkpoint) -> list[RowKind]:
         norm, table = checkpoint.target_norm, checkpoint.target.embedding(checkpoint.config)
         kinds: list[RowKind] = []
-        for row in islice(self._usable(), SAMPLE_ROWS):
+        for row in islice(self.usable(), SAMPLE_ROWS):
             few = slice(None, None, max(1, len(row.tokens) // SAMPLE_TOKENS))  # all over the row, and small as floats
             kinds.append(
                 RowKind(
                     captured=row.states.shape[1],
                     dtype=str(row.states.dtype).removeprefix("torch."),
                     final_state=_final_state(row, norm),
+                    dialect=row.dialect,
                     embedding_slots=None if table is None else embedding_slots(row.states[few], row.tokens[few], table),
                 )
             )
@@ -112,12 +114,13 @@ class RowSource:
             raise no_usable_row(self.reader.folder.folder, tuple(self.skipped.values()))
         return kinds
 
-    def _judge(self, row: Row) -> JudgedRow:
+    def judge(self, row: Row) -> JudgedRow:
+        """Prepare a row for readings."""
         return judge_row(self._measurer.drafter, self._measurer.teacher, row, self.reader.steps)
 
-    def _usable(self) -> Iterator[Row]:
+    def usable(self) -> Iterator[Row]:
         """Usable rows; an unusable one is read once, however often the rows are gone through."""
-        for row in self.reader.rows(self._captured, self.skipped):
+        for row in self.reader.rows(self._captured, self.skipped, self._dialect):
             if isinstance(row, Row):
                 yield row
                 continue

@@ -5,8 +5,10 @@ from dataclasses import replace
 import torch
 
 from remote_payload.standalone.checkpoint.load import load_checkpoint
-from remote_payload.standalone.measure.acceptance import Teacher, judge_row
-from remote_payload.standalone.measure.wiring import Measurer, Tally, wirings
+from remote_payload.standalone.graph import Reading
+from remote_payload.standalone.measure.acceptance import Teacher, judge_row, measure
+from remote_payload.standalone.measure.tally import Measurer, Tally, counted_hits
+from remote_payload.standalone.measure.wirings import every
 from remote_payload.standalone.model.drafter import Drafter
 from remote_payload.standalone.rows.files import find_rows
 from remote_payload.standalone.rows.row import RowReader
@@ -24,13 +26,13 @@ def stages(out):
 
 
 def test_the_screen_halves_until_few_are_left(tmp_path):
-    out = run_job(tmp_path / "out", **BUNDLE, draft=DATA / "drafter_embed", keep_readings=5, search_rows=3)
+    settings = {"keep_readings": 5, "search_rows": 3, "sweep": "wiring", "token_offsets": (1,)}
+    out = run_job(tmp_path / "out", **BUNDLE, draft=DATA / "drafter_embed", **settings)
     told = stages(out)
     # Screen: 24 on the first row, 12 on the second, 6 on the third, and five survive.
     assert sorted(reading.rows for reading in told["screen"]) == [1] * 12 + [2] * 6 + [3]
-    # Search: five on the first row, then three, of which two are measured in full; and the two other offsets.
-    assert sorted(r.rows for r in told["search"] if r.token_offset == 1) == [1, 1, 3]
-    assert [(r.rows, r.positions) for r in told["search"] if r.token_offset != 1] == [(3, 216)] * 3
+    # Search: five on the first row, then three, of which two are measured in full.
+    assert sorted(reading.rows for reading in told["search"]) == [1, 1, 3]
     assert all(reading.rows == 10 for reading in told["full"])
     assert RIGHT in [reading.name for reading in told["full"]]
 
@@ -54,7 +56,9 @@ def test_fewer_rows_than_the_search_wants(tmp_path):
 
 def test_long_rows_are_screened_by_their_beginning_and_at_once(tmp_path, made):
     rows = write_rows(tmp_path / "long", Tiny(), lengths=(600, 600))
-    out = run_job(tmp_path / "out", **(made | {"rows": rows}), steps=2, keep_readings=4)
+    out = run_job(
+        tmp_path / "out", **(made | {"rows": rows}), steps=2, keep_readings=4, token_offsets=(1,), sweep="wiring"
+    )
     told = stages(out)
     assert {(reading.rows, reading.positions) for reading in told["screen"]} == {(1, 256 + 2)}
     assert len(told["screen"]) == 24 - 4
@@ -76,15 +80,18 @@ def test_tallies_count_what_the_hits_say(made):
         teacher=Teacher(checkpoint.teacher_head, checkpoint.target_ids, cpu),
     )
     reader = RowReader(folder=find_rows(made["rows"], None, None), target_hidden_size=16, vocab_size=40, steps=4)
-    tallies = [Tally(reading=reading, stage="search") for reading in wirings(4, 3)]
+    readings = [Reading(slots=slots, token_offset=1) for slots in every(4, 3)]
+    tallies = [Tally(reading=reading, stage="search") for reading in readings]
     first, leading, positions = [0] * 24, [0] * 24, 0
     for row in reader.rows():
         judged = judge_row(measurer.drafter, measurer.teacher, row, 4)
         # Random drafters hardly ever hit twice: let the answers be what reading 5 drafts, but for some second steps.
-        drafted = checkpoint.target_ids[measurer.drafter.draft(judged.inputs, [tallies[5].reading], 4)[0]]
+        drafted = checkpoint.target_ids[measurer.drafter.draft(judged.inputs, [readings[5]], 4)[0]]
         drafted[::3, 1] = -1
         judged = replace(judged, wanted=drafted)
-        hits = measurer.add(tallies, judged, 4)
+        hits = measure(measurer.drafter, measurer.teacher, judged, readings, 4)
+        for tally, own in zip(tallies, counted_hits(judged, hits), strict=True):
+            tally.add(own, 0.0)
         for at, j in enumerate(judged.positions.tolist()):
             if j + 1 < len(row.tokens) and row.loss_mask[j + 1]:
                 positions += 1
