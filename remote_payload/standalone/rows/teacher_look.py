@@ -8,6 +8,7 @@ random, or at another offset.
 import torch
 
 from remote_payload.schema.standalone import TeacherFacts
+from remote_payload.standalone.rows.final_state import NEAR_ONE
 from remote_payload.standalone.rows.row import Row
 
 SHIFTS = (0, 2)
@@ -54,11 +55,12 @@ class TeacherLook:
         )
 
     def _norm_rms(self) -> float | None:
-        """The median by whichever form of the weight brings it closer to 1."""
+        """The median by the weight; by 1 + weight only where that makes nearly every token's size 1."""
         if not self._rms:
             return None
-        medians = torch.cat(self._rms).median(dim=0).values.tolist()
-        return float(min(medians, key=lambda size: abs(size - 1)))
+        plain, added = torch.cat(self._rms).unbind(dim=1)
+        gemma = float((added - 1).abs().median()) < NEAR_ONE <= float((plain - 1).abs().median())
+        return float((added if gemma else plain).median())
 
     def _sizes(self, final: torch.Tensor, norm: torch.Tensor) -> torch.Tensor:
         """Root mean square of a few of the states (T, Ht) over both forms of the norm's weight; (t, 2)."""
