@@ -43,6 +43,8 @@ class DrafterConfig:
     top_level_ids: tuple[int, ...] | None
     """Ids at the top level, which SGLang never reads for capture."""
     norm_output: bool
+    reads_final_state: bool = False
+    """Whether it is fed the target's final state, without captured ones and fc: told by config and tensors together."""
     nested: bool = False
     """Whether it is a speculators config."""
     flat: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)

@@ -36,6 +36,8 @@ def declare(
 
     `changes` is how SGLang's computation differs from the checkpoint's own.
     """
+    if config.reads_final_state:
+        return _final_state(config, target_class, target_layers, changes)
     rule = _rule(target_class, config.config_ids, target_layers)
     ids = config.config_ids
     captured: tuple[int, ...] | None = None
@@ -61,6 +63,23 @@ def declare(
         captured=captured,
         problem=problem,
         slots=slots_fed,
+        changes=changes,
+    )
+
+
+def _final_state(
+    config: DrafterConfig, target_class: str | None, target_layers: int | None, changes: tuple[str, ...]
+) -> DeclaredWiring:
+    """A drafter without fc: nothing is captured, and any slot stands for the one it does not read."""
+    return DeclaredWiring(
+        config_ids=config.config_ids,
+        ignored_top_level_ids=config.top_level_ids,
+        target_class=target_class,
+        target_layers=target_layers,
+        rule="the final state alone (use_aux_hidden_state: false)",
+        valid_for="SGLang 0.5.23",
+        captured=(),
+        slots=(0,),
         changes=changes,
     )
 

@@ -15,6 +15,7 @@ from remote_payload.standalone.checkpoint.dialect import Dialect
 from remote_payload.standalone.checkpoint.flat_config import eagle_config
 from remote_payload.standalone.checkpoint.rope_config import Rope
 from remote_payload.standalone.checkpoint.rope_flags import position_start_flag, read_rope_flag
+from remote_payload.standalone.checkpoint.settle import aux_states_denied
 from remote_payload.standalone.graph import Graph, LatentAttention
 
 Source = Literal["config", "tensors", "dialect", "default"]
@@ -63,15 +64,6 @@ def read_graph(read: Read) -> tuple[Graph, Graph, tuple[GraphFlag, ...]]:
     return _graph(own, own_rope), _graph(served, served_rope), flags
 
 
-def uses_final_state(config: DrafterConfig, has_fc: bool) -> bool:
-    """Whether the drafter is fed the target's final state: config.json says so and there is no fc to say otherwise."""
-    return not has_fc and (config.flat.get("use_aux_hidden_state") is False or _in_eagle(config, False))
-
-
-def _in_eagle(config: DrafterConfig, wanted: bool) -> bool:
-    return eagle_config(config.flat).get("use_aux_hidden_state") is wanted
-
-
 def _graph(values: dict[str, str], rope: Rope) -> Graph:
     chosen: dict[str, Any] = {**values, "rope": rope, "position_start": int(values["position_start"])}
     return Graph(**chosen)
@@ -79,11 +71,10 @@ def _graph(values: dict[str, str], rope: Rope) -> Graph:
 
 def _input(read: Read) -> GraphFlag:
     name = "use_aux_hidden_state"
-    if uses_final_state(read.config, "fc.weight" in read.names):
+    if read.config.reads_final_state:
         evidence = f"`{name}: false` in config.json, and no fc is stored"
         return GraphFlag(name="input", value="final_state", source="config", evidence=evidence)
-    denied = _in_eagle(read.config, False) or read.flat.get(name) is False
-    contradicted = f"`{name}: false` in config.json" if denied else None
+    contradicted = f"`{name}: false` in config.json" if aux_states_denied(read.flat) else None
     evidence = f"fc.weight joins {read.slots} states"
     return GraphFlag(name="input", value="states", source="tensors", evidence=evidence, contradicted_by=contradicted)
 

@@ -103,7 +103,11 @@ def _same(path: Path, tensors: dict[str, StoredTensor]) -> bool | None:
 
 
 def _index_file(path: Path, holding: dict[Path, set[str] | None], tensors: dict[str, StoredTensor]) -> WeightFile:
-    stated = read_index(path, "draft")
+    size = path.stat().st_size
+    try:
+        stated = read_index(path, "draft")
+    except JobFailure:  # an index that nobody follows, or the load had failed
+        return WeightFile(name=path.name, size_bytes=size, used=False, role="index", problem="cannot be read")
     in_file = {(name, file.name) for file, names in holding.items() for name in names or ()}
     if path.name == BIN_INDEX:
         in_file = {(tensor.name, tensor.path.name) for tensor in tensors.values()}
@@ -118,9 +122,7 @@ def _index_file(path: Path, holding: dict[Path, set[str] | None], tensors: dict[
             f"does not name {len(unnamed)} tensor(s) of its files: {', '.join(unnamed[:SHOWN])}; SGLang loads them"
         )
     used = path.name == INDEX or not holding
-    return WeightFile(
-        name=path.name, size_bytes=path.stat().st_size, tensors=len(stated), used=used, role="index", problem=problem
-    )
+    return WeightFile(name=path.name, size_bytes=size, tensors=len(stated), used=used, role="index", problem=problem)
 
 
 def _names_in(path: Path) -> set[str] | None:

@@ -13,7 +13,7 @@ from remote_payload.standalone.checkpoint.config_notes import Linted, config_not
 from remote_payload.standalone.checkpoint.dialect import recognise
 from remote_payload.standalone.checkpoint.draft_vocabulary import DraftVocabulary, read_vocabulary
 from remote_payload.standalone.checkpoint.facts import fact_of, statistics, vocabulary_facts
-from remote_payload.standalone.checkpoint.graph_flags import Read, read_graph, uses_final_state
+from remote_payload.standalone.checkpoint.graph_flags import Read, read_graph
 from remote_payload.standalone.checkpoint.hygiene import weight_files
 from remote_payload.standalone.checkpoint.served_notes import served_notes
 from remote_payload.standalone.checkpoint.settle import settle, wanted_norms
@@ -107,7 +107,7 @@ def _read_draft(folder: Path, config: DrafterConfig, stored: dict[str, StoredTen
     found = take_apart(config, by_canonical_name(stored.values()))
     config = settle(config, found)
     slots = stored_slots(config, found) or 1
-    fc = not uses_final_state(config, "fc.weight" in found)
+    fc = not config.reads_final_state
     problems = name_problems(config, found, wanted_norms(config, found, slots) if fc else (), fc=fc)
     weights = _read_usable(found, problems)
     raise_on(problems, folder)

@@ -5,6 +5,7 @@ Where the two disagree the tensors win, as they are what was trained; each such 
 
 import re
 from dataclasses import replace
+from typing import Any
 
 from remote_payload.failure import checkpoint_failure
 from remote_payload.standalone.checkpoint.attention_config import read_windows
@@ -30,7 +31,13 @@ def settle(config: DrafterConfig, found: dict[str, StoredTensor]) -> DrafterConf
         # speculators' Qwen3 layer always has them, so that their absence is a loss, not a choice.
         qwen3 = config.nested and config.flat.get("model_type") == "qwen3"
         attention = replace(attention, qk_norm=norms or qwen3, windows=read_windows(config.flat, layers))
-    return replace(config, layers=layers, attention=attention)
+    final_state = "fc.weight" not in found and aux_states_denied(config.flat)
+    return replace(config, layers=layers, attention=attention, reads_final_state=final_state)
+
+
+def aux_states_denied(flat: dict[str, Any]) -> bool:
+    """Whether config.json says that the drafter reads no captured states."""
+    return any(place.get("use_aux_hidden_state") is False for place in (flat, eagle_config(flat)))
 
 
 def wanted_norms(config: DrafterConfig, found: dict[str, StoredTensor], slots: int) -> tuple[str, ...]:
@@ -41,9 +48,11 @@ def wanted_norms(config: DrafterConfig, found: dict[str, StoredTensor], slots: i
     if "input_norm.weight" in found:
         return ()
     places = (config.flat, eagle_config(config.flat))
-    if any(flag(place, key) for place in places for key in ("fc_norm", "use_aux_norm")):
-        return per_slot
-    return ("input_norm.weight",) if any(flag(place, "norm_before_fc") for place in places) else ()
+    asked_per_slot = any(flag(place, key) for place in places for key in ("fc_norm", "use_aux_norm"))
+    asked_joint = any(flag(place, "norm_before_fc") for place in places)
+    if asked_per_slot and asked_joint:
+        return ()  # no trainer has both: config.json is wrong anyhow, and the tensors say that there is none
+    return per_slot if asked_per_slot else ("input_norm.weight",) if asked_joint else ()
 
 
 def _refuse_eagle1(config: DrafterConfig, found: dict[str, StoredTensor]) -> None:

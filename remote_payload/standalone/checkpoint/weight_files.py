@@ -120,7 +120,7 @@ def read_index(index: Path, role: str) -> dict[str, str]:
     """An index's `weight_map`: tensor name -> file name. Raises JobFailure(checkpoint)."""
     try:
         weight_map = json.loads(index.read_text(encoding="utf-8"))["weight_map"]
-        return dict(weight_map.items())
+        return {name: file if isinstance(file, str) else repr(file) for name, file in weight_map.items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         told = type(error).__name__ if isinstance(error, RecursionError) else repr(error)[:TOLD_CHARACTERS]
         raise checkpoint_failure(f"the {role}'s index must hold a `weight_map`: {index}: {told}") from None
@@ -128,7 +128,7 @@ def read_index(index: Path, role: str) -> dict[str, str]:
 
 def _indexed_paths(index: Path, role: str, wanted: Wanted) -> list[Path]:
     folder, weight_map = index.parent, read_index(index, role)
-    names = sorted({file if isinstance(file, str) else repr(file) for name, file in weight_map.items() if wanted(name)})
+    names = sorted({file for name, file in weight_map.items() if wanted(name)})
     outside = [name for name in names if not _is_file_name(name)]
     if outside:
         found = repr(outside[0])[:TOLD_CHARACTERS]
@@ -143,13 +143,8 @@ def _indexed_paths(index: Path, role: str, wanted: Wanted) -> list[Path]:
     return [folder / name for name in names]
 
 
-def _is_file_name(name: object) -> bool:
-    return (
-        isinstance(name, str)
-        and Path(name).name == name
-        and "\0" not in name
-        and len(name.encode("utf-8", "replace")) <= NAME_BYTES
-    )
+def _is_file_name(name: str) -> bool:
+    return Path(name).name == name and "\0" not in name and len(name.encode("utf-8", "replace")) <= NAME_BYTES
 
 
 def _try_file(path: Path) -> list[StoredTensor] | JobFailure:
