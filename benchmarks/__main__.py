@@ -8,7 +8,7 @@ from pathlib import Path
 from benchmarks.lines import Line, Options, Skipped, machine_words, table
 from tests.support.laptop import CHECKOUT
 
-NAMES = ("noop", "startup", "drafter", "wirings", "memory")
+NAMES = ("noop", "startup", "drafter", "sweep", "growth", "memory")
 
 
 def main() -> None:
@@ -19,7 +19,7 @@ def main() -> None:
     parser.add_argument(
         "--data", type=Path, default=CHECKOUT / "orchestrator" / "demo" / "data", help="default: bundled"
     )
-    parser.add_argument("--peers", type=Path, metavar="PYTHON", help="a Python that has SpecForge")
+    parser.add_argument("--peers", type=Path, metavar="PYTHON", help="a Python that has SpecForge and speculators")
     parser.add_argument("--ansible", type=Path, metavar="BIN", help="ansible-playbook; default: a venv is made for it")
     parser.add_argument("--pyinfra", type=Path, metavar="BIN", help="pyinfra; default: a venv is made for it")
     arguments = parser.parse_args()
@@ -29,7 +29,7 @@ def main() -> None:
     options = Options(
         runs=arguments.runs,
         data=arguments.data.absolute(),
-        specforge_python=arguments.peers and arguments.peers.absolute(),
+        peers_python=arguments.peers and arguments.peers.absolute(),
         ansible=arguments.ansible and arguments.ansible.absolute(),
         pyinfra=arguments.pyinfra and arguments.pyinfra.absolute(),
     )

@@ -1,69 +1,52 @@
-"""The drafter test of one wiring against SpecForge's own evaluation: same rows, steps, threads; loading is not timed.
+"""The drafter test of one wiring against the peers' own evaluations: same rows, steps, threads; loading is not timed.
 
-Both read the rows from disk in every round. SpecForge runs in bfloat16, so that line is the comparison; float32 is what
-the job does unless told otherwise. What differs: SpecForge judges every position and computes its loss as well, the
-test judges the response positions.
+Once on the rows of the data and once on made-up ones of a larger drafter, where the arithmetic is all that counts. The
+peers run in bfloat16, so those lines are the comparison; float32 is what the job does unless told otherwise.
 """
 
-import os
-import sys
-from contextlib import AbstractContextManager, ExitStack
+import tempfile
+from functools import partial
 from pathlib import Path
 
-from benchmarks import example_data
+from benchmarks import example_data, made_up
+from benchmarks.evaluations import OURS, PEERS, THREADS, everyone
 from benchmarks.interleave import interleaved, ratios
 from benchmarks.lines import Line, Options, Skipped, cost_words
-from benchmarks.resident import DriverError, Resident, resident
-from tests.support.laptop import CHECKOUT
 
-THREADS = 1
-OURS = {"bfloat16": "ours, bfloat16", "float32": "ours, float32"}
-PEER = "SpecForge's evaluation, bfloat16"
+LARGER = made_up.sizes(hidden=512, vocab=32000, draft_vocab=8000)
+LENGTHS = (1024, 512, 512)
 
 
 def measure(options: Options) -> list[Line | Skipped]:
-    """tokens/s of the test over tokens/s of SpecForge, in bfloat16 and in float32."""
-    what = "drafter test, one wiring, tokens/s"
-    if options.specforge_python is None:
-        return [Skipped(what=what, why="needs a Python that has SpecForge: --peers PYTHON")]
-    try:
-        with ExitStack() as stack:
-            residents: dict[str, Resident] = {
-                name: stack.enter_context(our_process(options, dtype)) for dtype, name in OURS.items()
-            }
-            residents[PEER] = stack.enter_context(_specforge(options, options.specforge_python))
-            found = {name: one.ask("one") for name, one in residents.items()}
-            subjects = {name: lambda one=one: one.cost("one") for name, one in residents.items()}
-            costs = interleaved(subjects, options.runs)
-    except DriverError as error:
-        return [Skipped(what=what, why=f"a driver did not load: {error}")]
+    """tokens/s of the test over tokens/s of each peer, in bfloat16 and in float32."""
+    if options.peers_python is None:
+        return [Skipped(what="drafter test, one wiring, tokens/s", why="needs a Python with the peers: --peers PYTHON")]
+    with tempfile.TemporaryDirectory(prefix="eagle3-benchmark-") as name:
+        folder = Path(name)
+        real, larger = example_data.find(options.data), made_up.write(folder / "larger", LARGER, LENGTHS)
+        lines = compare("one wiring", real, folder / "real", options)
+        return lines + compare("one wiring, hidden 512, vocabulary 32000", larger, folder / "speculators", options)
+
+
+def compare(what: str, data: example_data.ExampleData, folder: Path, options: Options) -> list[Line | Skipped]:
+    """The test against each peer on one drafter and its rows; `folder` is for what speculators needs written."""
+    assert options.peers_python is not None
+    with everyone(data, options.peers_python, folder) as (loaded, failed):
+        found = {name: one.ask("one") for name, one in loaded.items()}
+        costs = interleaved({name: partial(one.cost, "one") for name, one in loaded.items()}, options.runs)
     tokens = {one["tokens"] for one in found.values()}
     assert len(tokens) == 1, f"not the same rows: {found}"
     return [
         Line(
-            what=f"{what}, {dtype} ({found[PEER]['tokens']:.0f} tokens)",
-            against=f"{PEER}, {THREADS} thread",
-            ratio=ratios(costs, PEER, name),  # of times: the peer's over ours is ours over the peer's in tokens/s
+            what=f"{what}, tokens/s, {dtype} ({tokens.copy().pop():.0f} tokens)",
+            against=f"{peer}, bfloat16, {THREADS} thread",
+            ratio=ratios(costs, peer, name),  # of times: the peer's over ours is ours over the peer's in tokens/s
             aim=(">=", 1.0) if dtype == "bfloat16" else None,
             ours=f"{cost_words(costs[name])}; step 1 {found[name]['accuracy']:.3f}",
-            theirs=f"{cost_words(costs[PEER])}; step 1 {found[PEER]['accuracy']:.3f}",
+            theirs=f"{cost_words(costs[peer])}; step 1 {found[peer]['accuracy']:.3f}",
         )
+        if peer in loaded
+        else Skipped(what=f"{what}, against {peer}", why=failed[peer])
+        for peer in PEERS
         for dtype, name in OURS.items()
     ]
-
-
-def our_process(options: Options, dtype: str, rows: Path | None = None) -> AbstractContextManager[Resident]:
-    """Our driver as a process that has loaded the drafter; `rows` instead of those of the data."""
-    data = example_data.find(options.data)
-    argv = [sys.executable, "-m", "benchmarks.our_driver", "--draft", str(data.draft), "--target", str(data.target)]
-    argv += ["--rows", str(rows or data.rows), "--dtype", dtype, "--threads", str(THREADS)]
-    return resident(argv, {**os.environ, "PYTHONPATH": os.environ.get("PYTHONPATH", str(CHECKOUT))})
-
-
-def _specforge(options: Options, python: Path) -> AbstractContextManager[Resident]:
-    data = example_data.find(options.data)
-    argv = [str(python), str(Path(__file__).with_name("specforge_driver.py"))]
-    argv += ["--draft", str(data.draft), "--target", str(data.target), "--rows", str(data.rows)]
-    argv += ["--wiring", ",".join(map(str, example_data.WIRING)), "--steps", str(example_data.STEPS)]
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
-    return resident([*argv, "--threads", str(THREADS)], environment)

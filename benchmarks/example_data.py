@@ -11,11 +11,12 @@ STEPS = 4
 
 @dataclass(frozen=True, kw_only=True)
 class ExampleData:
-    """Folders. The rows hold four captured states."""
+    """Folders, and the wiring to measure: positions in the captured states of the rows."""
 
     draft: Path
     target: Path
     rows: Path
+    wiring: tuple[int, ...] = WIRING
 
 
 def find(folder: Path) -> ExampleData:

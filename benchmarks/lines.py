@@ -16,7 +16,7 @@ class Options:
 
     runs: int
     data: Path
-    specforge_python: Path | None = None
+    peers_python: Path | None = None
     ansible: Path | None = None
     pyinfra: Path | None = None
 

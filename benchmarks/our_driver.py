@@ -1,19 +1,19 @@
-"""The drafter test as a resident process (see `resident.py`): `one` wiring over all rows, or a whole `job` over them.
+"""The drafter test as a resident process (see `resident.py`).
 
-python -m benchmarks.our_driver --draft D --target T --rows R --dtype bfloat16
+    python -m benchmarks.our_driver --draft D --target T --rows R --wiring 1,2,3 --steps 4 --dtype bfloat16 --threads 1
+
+A line is `one` (that wiring over all rows), or `wiring` or `full` (a whole job with that sweep).
 """
 
 import argparse
-import json
-import sys
 import tempfile
-import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import torch
 
-from benchmarks.example_data import STEPS, WIRING
+from benchmarks.answering import answer, peak_bytes
 from remote_payload.schema import StandaloneJob, StandaloneResult, from_json
 from remote_payload.standalone import job as standalone
 from remote_payload.standalone.checkpoint.load import load_checkpoint
@@ -24,23 +24,24 @@ from remote_payload.standalone.model.drafter import Drafter
 from remote_payload.standalone.rows.files import find_rows
 from remote_payload.standalone.rows.row import Row, RowReader
 
+NOT_SWEEP = ("load", "capture")
+"""Phases of a job that are not its sweep."""
+
 
 def main() -> None:
-    """Load, say so, and measure a round for every line on stdin."""
+    """Load, and measure a round for every line on stdin."""
     parser = argparse.ArgumentParser()
     for name in ("draft", "target", "rows"):
         parser.add_argument(f"--{name}", type=Path, required=True)
+    parser.add_argument("--wiring", required=True)
     parser.add_argument("--dtype", choices=tuple(standalone.DTYPES), required=True)
-    parser.add_argument("--threads", type=int, default=1)
+    for name in ("steps", "threads"):
+        parser.add_argument(f"--{name}", type=int, required=True)
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
-    rounds = {"one": _one_wiring(arguments), "job": lambda: _whole_job(arguments)}
-    print("ready", flush=True)
-    for line in sys.stdin:
-        begun_s, begun_cpu_s = time.perf_counter(), time.process_time()
-        measured = rounds[line.strip()]()
-        found = {"seconds": time.perf_counter() - begun_s, "cpu_seconds": time.process_time() - begun_cpu_s}
-        print(json.dumps({**found, **measured}), flush=True)
+    imported_bytes = peak_bytes()
+    sweeps = {sweep: partial(_whole_job, arguments, sweep) for sweep in ("wiring", "full")}
+    answer({"one": _one_wiring(arguments), **sweeps}, imported_bytes=imported_bytes)
 
 
 def _one_wiring(arguments: argparse.Namespace) -> Callable[[], dict[str, float]]:
@@ -54,37 +55,45 @@ def _one_wiring(arguments: argparse.Namespace) -> Callable[[], dict[str, float]]
         folder=find_rows(arguments.rows, None, None),
         target_hidden_size=checkpoint.config.target_hidden_size,
         vocab_size=checkpoint.config.vocab_size,
-        steps=STEPS,
+        steps=arguments.steps,
     )
 
+    wiring = tuple(map(int, arguments.wiring.split(",")))
+
     def measure() -> dict[str, float]:
-        tally, tokens = Tally(reading=Reading(slots=WIRING, token_offset=1), stage="full"), 0
+        tally, tokens = Tally(reading=Reading(slots=wiring, token_offset=1), stage="full"), 0
         with torch.inference_mode():
             for row in reader.rows():
                 assert isinstance(row, Row), row
-                measurer.add([tally], judge_row(measurer.drafter, measurer.teacher, row, STEPS), STEPS)
+                measurer.add(
+                    [tally], judge_row(measurer.drafter, measurer.teacher, row, arguments.steps), arguments.steps
+                )
                 tokens += len(row.tokens)
         return {"tokens": tokens, "accuracy": tally.first_step_hits / tally.positions}
 
     return measure
 
 
-def _whole_job(arguments: argparse.Namespace) -> dict[str, float]:
-    """All 24 ordered wirings: the job as it is launched; its search and measure phases, without loading."""
+def _whole_job(arguments: argparse.Namespace, sweep: str) -> dict[str, float]:
+    """The job as it is launched; what counts is its sweep: all phases but loading and the capture check."""
     with tempfile.TemporaryDirectory(prefix="eagle3-benchmark-") as name:
         job = StandaloneJob(
             draft=str(arguments.draft),
             target=str(arguments.target),
             rows=str(arguments.rows),
             dtype=arguments.dtype,
-            steps=STEPS,
+            steps=arguments.steps,
             device="cpu",
             threads=arguments.threads,
+            sweep=sweep,
+            capture_rows=0,
         )
         standalone.run(job, Path(name), lambda event: None)
         result = from_json(StandaloneResult, (Path(name) / standalone.RESULT_NAME).read_text(encoding="utf-8"))
     phases = {phase.name: phase.seconds for phase in result.phases}
-    return {"tokens": result.rows.tokens, "seconds": phases["search"] + phases["measure"]}
+    seconds = sum(seconds for name, seconds in phases.items() if name not in NOT_SWEEP)
+    told = {f"seconds of {name}": seconds for name, seconds in phases.items()}
+    return {"tokens": result.rows.tokens, "seconds": seconds, "readings": len(result.readings), **told}
 
 
 main()

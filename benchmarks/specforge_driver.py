@@ -2,20 +2,18 @@
 
     PYTHON specforge_driver.py --draft D --target T --rows R --wiring 1,2,3 --steps 4 --threads 1
 
-Imports nothing of this project. Its model, its offline reader, its strategy and its evaluator do the work, in bfloat16
-as it does everywhere. Two things are put in place because they need a GPU otherwise: an empty `triton`, and its own
-reference loss instead of the Triton kernel. Tried with SpecForge 0.2.0.
+Its model, its offline reader, its strategy and its evaluator do the work, in bfloat16 as it does everywhere. Two things
+are put in place because they need a GPU otherwise: an empty `triton`, and its own reference loss instead of the Triton
+kernel. Tried with SpecForge 0.2.0.
 """
 
-# ruff: noqa: PLC0415 - SpecForge can only be imported once the empty triton is in place
+# ruff: noqa: E402 - SpecForge can only be imported once the empty triton is in place
 
 import argparse
 import importlib.machinery
-import json
 import os
 import re
 import sys
-import time
 import types
 
 os.environ.setdefault("TORCHDYNAMO_DISABLE", "1")
@@ -23,25 +21,7 @@ os.environ.setdefault("SPECFORGE_DEVICE", "cpu")
 
 import torch
 import transformers.models.llama.modeling_llama  # noqa: F401 - it would take the empty triton for a real one
-
-
-def main() -> None:
-    """Load, say so, and evaluate all rows for every line on stdin."""
-    parser = argparse.ArgumentParser()
-    for name in ("draft", "target", "rows", "wiring"):
-        parser.add_argument(f"--{name}", required=True)
-    for name in ("steps", "threads"):
-        parser.add_argument(f"--{name}", type=int, required=True)
-    arguments = parser.parse_args()
-    torch.set_num_threads(arguments.threads)
-    _without_triton()
-    evaluate = _evaluation(arguments)
-    print("ready", flush=True)
-    for _ in sys.stdin:
-        begun_s, begun_cpu_s = time.perf_counter(), time.process_time()
-        tokens, accuracy = evaluate()
-        found = {"seconds": time.perf_counter() - begun_s, "cpu_seconds": time.process_time() - begun_cpu_s}
-        print(json.dumps({**found, "tokens": tokens, "accuracy": accuracy}), flush=True)
+from answering import answer, peak_bytes
 
 
 def _without_triton() -> None:
@@ -57,25 +37,47 @@ def _without_triton() -> None:
     triton.next_power_of_2 = lambda n: 1 << (n - 1).bit_length()
     sys.modules |= {"triton": triton, "triton.language": language}
 
-    from specforge.core import loss
 
-    class ReferenceLoss:
-        apply = staticmethod(loss._compute_loss)
+_without_triton()
 
-    loss.LogSoftmaxLoss = ReferenceLoss
+from specforge.core import loss
+
+
+class ReferenceLoss:
+    """Its own reference in place of its Triton kernel."""
+
+    apply = staticmethod(loss._compute_loss)
+
+
+loss.LogSoftmaxLoss = ReferenceLoss
+
+from safetensors.torch import load_file
+from specforge.algorithms.eagle3.data import normalize_offline_sample
+from specforge.algorithms.eagle3.model import OnlineEagle3Model
+from specforge.eval.evaluator import Evaluator
+from specforge.modeling.auto import AutoDraftModel, AutoDraftModelConfig
+from specforge.modeling.target.target_head import TargetHead
+from specforge.runtime.contracts import TrainBatch
+from specforge.runtime.data_plane.feature_store import load_feature_file
+from specforge.runtime.data_plane.offline_reader import list_feature_files
+from specforge.training.strategies.base import Eagle3TrainStrategy
+
+
+def main() -> None:
+    """Load, and evaluate all rows for every line on stdin."""
+    parser = argparse.ArgumentParser()
+    for name in ("draft", "target", "rows", "wiring"):
+        parser.add_argument(f"--{name}", required=True)
+    for name in ("steps", "threads"):
+        parser.add_argument(f"--{name}", type=int, required=True)
+    arguments = parser.parse_args()
+    torch.set_num_threads(arguments.threads)
+    imported_bytes = peak_bytes()
+    answer({"one": _evaluation(arguments)}, imported_bytes=imported_bytes)
 
 
 def _evaluation(arguments):
-    """A function that evaluates every row and returns (tokens, accuracy of step 1)."""
-    from specforge.algorithms.eagle3.data import normalize_offline_sample
-    from specforge.algorithms.eagle3.model import OnlineEagle3Model
-    from specforge.eval.evaluator import Evaluator
-    from specforge.modeling.target.target_head import TargetHead
-    from specforge.runtime.contracts import TrainBatch
-    from specforge.runtime.data_plane.feature_store import load_feature_file
-    from specforge.runtime.data_plane.offline_reader import list_feature_files
-    from specforge.training.strategies.base import Eagle3TrainStrategy
-
+    """A function that evaluates every row and returns tokens and accuracy of step 1."""
     drafter = _drafter(arguments)
     model = OnlineEagle3Model(drafter, length=arguments.steps, attention_backend="sdpa").to(torch.bfloat16).eval()
     strategy = Eagle3TrainStrategy(model, target_head=TargetHead.from_pretrained(arguments.target))
@@ -89,23 +91,20 @@ def _evaluation(arguments):
             nonlocal tokens
             for name in files:
                 sample = normalize_offline_sample(load_feature_file(name), 1 << 20)
-                states = sample["hidden_state"].chunk(4, dim=-1)
-                sample["hidden_state"] = torch.cat([states[state] for state in wiring], dim=-1)
+                states = sample["hidden_state"].unflatten(-1, (-1, drafter.target_hidden_size))
+                sample["hidden_state"] = states[..., wiring, :].flatten(-2)
                 tokens += sample["input_ids"].numel()
                 yield TrainBatch(
                     sample_ids=[name], strategy="eagle3", tensors=sample, metadata={"target_repr": "hidden_state"}
                 )
 
         found = Evaluator().run(strategy.forward_loss, batches())
-        return tokens, found["eval/per_position_acc"][0]
+        return {"tokens": tokens, "accuracy": found["eval/per_position_acc"][0]}
 
     return evaluate
 
 
 def _drafter(arguments):
-    from safetensors.torch import load_file
-    from specforge.modeling.auto import AutoDraftModel, AutoDraftModelConfig
-
     # Not from_pretrained: transformers 5 then leaves the rotary tables, which are not in the file, uninitialised.
     config = AutoDraftModelConfig.from_file(f"{arguments.draft}/config.json")
     drafter = AutoDraftModel.from_config(config, torch_dtype=torch.bfloat16)
