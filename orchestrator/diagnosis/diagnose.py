@@ -12,8 +12,8 @@ from orchestrator.diagnosis.measured import Measured
 from orchestrator.diagnosis.verdict import TopVerdict, WiringVerdict
 
 SEVERITIES: tuple[Severity, ...] = ("fatal", "serious", "minor", "note")
-WIRING_CHECKS = ("K5", "K8")
-"""Their findings are the wiring verdict's own words again."""
+COMPUTED = ("K3", "K4", "K8", "K9")
+"""Checks whose findings about the wiring are what the wiring verdict calls mis-read; K5's are its own words again."""
 NAMED_BY_CAUSE: dict[str, TopVerdict] = {
     "loading": "loading_fault",
     "data": "data_fault",
@@ -47,7 +47,7 @@ def diagnose(measured: Measured, wiring: WiringVerdict) -> Diagnosis:
     """Run every check. Raises InvalidRunError where no reading was measured on all rows."""
     results = tuple(result for check in CHECKS for result in check(measured))
     findings = tuple(sorted((item for item in results if item.outcome == "finding"), key=_weight))
-    others = [item for item in findings if item.check not in WIRING_CHECKS and item.severity in ("fatal", "serious")]
+    others = [item for item in findings if item.severity in ("fatal", "serious") and not _is_wirings(item)]
     verdict, texts, fix = _top(wiring, others)
     return Diagnosis(verdict=verdict, headline="; ".join(texts), fix=fix, results=results, findings=findings)
 
@@ -56,6 +56,10 @@ def _weight(finding: CheckResult) -> tuple[int, float]:
     """Fatal first; within a severity what costs most, unmeasured costs before small ones."""
     severity = SEVERITIES.index(finding.severity or "note")
     return severity, -(0.5 if finding.effect is None else finding.effect)
+
+
+def _is_wirings(finding: CheckResult) -> bool:
+    return finding.check == "K5" or (finding.check in COMPUTED and finding.cause == "wiring")
 
 
 def _top(wiring: WiringVerdict, others: list[CheckResult]) -> tuple[TopVerdict, list[str], tuple[str, ...]]:
@@ -67,7 +71,7 @@ def _top(wiring: WiringVerdict, others: list[CheckResult]) -> tuple[TopVerdict, 
     if wiring.verdict in ("mis_wired", "mis_read", "cannot_serve"):
         also = [f"also: {finding.summary}" for finding in others]
         return wiring.verdict, [wiring.headline, *also], _once(*wiring.fix, *fixes)
-    verdict = NAMED_BY_CAUSE[first.cause or "loading"]
+    verdict = "broken_recursion" if first.check == "K11" else NAMED_BY_CAUSE[first.cause or "loading"]
     also = [f"also: {finding.summary}" for finding in more]
     aside = [f"the wiring: {wiring.headline}"] if wiring.verdict != "sound" else []
     return verdict, [first.summary, *also, *aside], _once(*fixes)

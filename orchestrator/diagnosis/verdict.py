@@ -20,7 +20,7 @@ Verdict = Literal[
     "cannot_serve",
     "unknown_rule",
 ]
-TopVerdict = Verdict | Literal["generalization_gap", "loading_fault", "data_fault"]
+TopVerdict = Verdict | Literal["generalization_gap", "loading_fault", "data_fault", "broken_recursion"]
 """The same for the whole diagnosis: what weighs most, the wiring or something else."""
 
 SERVED_OFFSET = 1

@@ -85,11 +85,11 @@ def _odd(subject: Subject, rows: RowsFacts, lint: RowsLint) -> list[CheckResult]
     if lint.duplicates >= 3 and lint.duplicates > MANY * rows.used:
         found.append(
             subject.finding(
-                f"{lint.duplicates} of {rows.used} rows are copies of others",
+                f"{lint.duplicates} of {rows.used} rows are duplicates of others",
                 severity="minor",
                 cause="data",
                 evidence=(share("rows that equal an earlier one", lint.duplicates, rows.used),),
-                remedy=("remove copies: they count several times, here and in training",),
+                remedy=("remove duplicates: they count several times, here and in training",),
                 refuted_by="rows that were repeated on purpose",
             )
         )

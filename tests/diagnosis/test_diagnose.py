@@ -1,0 +1,203 @@
+"""Findings ranked, several faults all named, what is sound left alone, and no fact so empty that a check breaks."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from orchestrator.diagnosis.checks import CHECKS
+from orchestrator.diagnosis.diagnose import Diagnosis, diagnose
+from orchestrator.diagnosis.measured import Measured, gather
+from orchestrator.diagnosis.wiring import judge
+from remote_payload.schema import StandaloneResult
+from remote_payload.schema.standalone import ConfigNote, SharedTensorFacts, TensorProblem
+from tests.support.made_measured import (
+    BEST,
+    LATER,
+    SHIFTED,
+    WORSE,
+    Made,
+    Rows,
+    made_measured,
+    sound_lint,
+)
+from tests.support.made_results import made_declared
+
+WRONG_IDS: dict[str, Any] = {"declared": made_declared((2, 4, 5), LATER, config_ids=(1, 3, 4))}
+NO_HEAD = (SharedTensorFacts(name="lm_head", stored=False, used="target", served="random"),)
+
+
+def diagnosed(measured: Measured) -> Diagnosis:
+    return diagnose(measured, judge(measured))
+
+
+@pytest.mark.parametrize("heldout", [None, Rows(seed="held-out"), Rows(seed="held-out", lift=-0.05)])
+@pytest.mark.parametrize("count", [8, 12, 24])
+@pytest.mark.parametrize("greedy", [(1.0,), (1.0, 0.6), (0.7,)])
+def test_a_sound_drafter_has_no_finding_at_all(heldout, count, greedy):
+    rows = Rows(count=count, greedy=greedy)
+    measured = made_measured(rows=rows, heldout=heldout and replace(heldout, count=count, greedy=greedy))
+    diagnosis = diagnosed(measured)
+    assert [(item.check, item.summary) for item in diagnosis.findings] == []
+    assert diagnosis.verdict == "sound"
+    assert diagnosis.headline.startswith("wiring is sound")
+    assert diagnosis.fix == ()
+    assert diagnosis.cause is None
+
+
+def test_every_check_answers_and_what_cannot_be_told_says_what_it_needs():
+    diagnosis = diagnosed(made_measured())
+    checks = {result.check for result in diagnosis.results}
+    assert checks == {
+        *("K1", "K2", "K3", "K4", "K5", "K7", "K8", "K9", "K10", "K11", "K20"),
+        *("teacher", "folder", "capture", "gap"),
+    }
+    unknown = [result for result in diagnosis.results if result.outcome == "cannot_tell"]
+    assert {result.title for result in unknown} == {"accuracy by position", "train against held-out"}
+    for result in diagnosis.results:
+        assert (result.needs is not None) == (result.outcome == "cannot_tell")
+        assert result.summary
+    passed = next(result for result in diagnosis.results if result.check == "K8")
+    assert passed.evidence[0].value == pytest.approx((180 - 240) / 200)
+    assert passed.evidence[0].n == 200
+
+
+def test_the_story_is_named_on_top_with_its_config_line():
+    diagnosis = diagnosed(made_measured(**WRONG_IDS))
+    assert diagnosis.verdict == "mis_wired"
+    assert [item.check for item in diagnosis.findings] == ["K5"]
+    assert '"eagle_aux_hidden_state_layer_ids": [-1, 1, 3]' in diagnosis.fix[0]
+    (finding,) = diagnosis.findings
+    assert finding.effect == pytest.approx(1.93 - 0.70, abs=0.15)
+    assert finding.evidence[0].value == pytest.approx(0.75, abs=0.03)
+    assert finding.evidence[1].value == pytest.approx(0.45, abs=0.03)
+
+
+def test_two_faults_at_once_are_both_named_and_fixed():
+    measured = made_measured(**WRONG_IDS, checkpoint_shared=NO_HEAD)
+    diagnosis = diagnosed(measured)
+    assert [item.check for item in diagnosis.findings] == ["K1", "K5"]  # fatal before serious
+    assert diagnosis.verdict == "mis_wired"
+    assert "also: the drafter has no lm_head" in diagnosis.headline
+    assert any("eagle_aux_hidden_state_layer_ids" in line for line in diagnosis.fix)
+    assert any("target_head" in line for line in diagnosis.fix)
+
+
+def test_a_wiring_fault_and_a_reading_fault_are_both_named():
+    changed = "feedback=normed"
+    readings = (
+        Made(changes=(changed,)),
+        Made((0.75, 0.3, 0.3, 0.3)),  # right states, raw feedback
+        Made((0.45, 0.4, 0.4, 0.4), LATER, 1, (changed,)),
+        Made((0.45, 0.2, 0.2, 0.2), LATER),
+        SHIFTED,
+    )
+    diagnosis = diagnosed(made_measured(readings, **WRONG_IDS))
+    assert diagnosis.verdict == "mis_wired"
+    assert {item.check for item in diagnosis.findings} == {"K5", "K8"}
+    assert "mis-read" in diagnosis.headline
+    assert any('"norm_output": true' in line for line in diagnosis.fix)
+    assert any("[-1, 1, 3]" in line for line in diagnosis.fix)
+
+
+def test_a_loading_fault_takes_the_top_line_from_a_sound_wiring():
+    diagnosis = diagnosed(made_measured(checkpoint_shared=NO_HEAD))
+    assert diagnosis.verdict == "loading_fault"
+    assert diagnosis.headline == "the drafter has no lm_head, and SGLang leaves it at random values: accept length 1.00"
+    assert diagnosis.fix == diagnosis.findings[0].remedy
+
+
+def test_small_findings_leave_the_top_line_alone_and_come_last():
+    note = ConfigNote(key="max_position_embeddings", problem="it is 2048", remedy="raise it")
+    measured = made_measured(checkpoint_notes=(note,), rows_lint=sound_lint(with_nan=3))
+    diagnosis = diagnosed(measured)
+    assert diagnosis.verdict == "data_fault"
+    assert [item.severity for item in diagnosis.findings] == ["serious", "minor"]
+    alone = diagnosed(made_measured(checkpoint_notes=(note,)))
+    assert alone.verdict == "sound"
+    assert [item.check for item in alone.findings] == ["K2"]
+
+
+def test_a_generalization_gap_is_the_verdict_where_the_wiring_is_sound():
+    measured = made_measured(rows=Rows(count=24), heldout=Rows(count=24, lift=-0.3, seed="held-out"))
+    diagnosis = diagnosed(measured)
+    assert diagnosis.verdict == "generalization_gap"
+    assert [item.check for item in diagnosis.findings] == ["gap"]
+
+
+def test_what_is_uncertain_about_the_wiring_stays_beside_another_cause():
+    measured = made_measured((Made(), replace(WORSE, shares=(0.74, 0.72, 0.7, 0.7))), **WRONG_IDS)
+    measured = replace(
+        measured,
+        result=replace(measured.result, checkpoint=replace(measured.result.checkpoint, shared=NO_HEAD)),
+    )
+    diagnosis = diagnosed(measured)
+    assert diagnosis.verdict == "loading_fault"
+    assert "the wiring: cannot" in diagnosis.headline
+
+
+def emptied(result: StandaloneResult, names: tuple[str, ...]) -> StandaloneResult:
+    """The result with some of its facts as an older one has them: absent."""
+    absent: dict[str, Any] = {
+        "checkpoint": {"tensors": (), "dialect": None, "graph": (), "notes": (), "statistics": (), "vocabulary": None,
+                       "shared": (), "files": (), "problems": (), "target": None},
+        "rows": {"slots": (), "teacher": None, "lint": None, "states": None, "embedding_slots": None},
+        "declared": {"captured": None, "slots": None, "target_layers": None, "changes": ("rope=theta 5e+05",)},
+        "result": {"self_fed": None, "zones": (), "capture": None, "heldout": None, "skipped_readings": ()},
+    }  # fmt: skip
+    for name in names:
+        part, _, key = name.partition(".")
+        if part == "result":
+            result = replace(result, **{key: absent[part][key]})
+        else:
+            result = replace(result, **{part: replace(getattr(result, part), **{key: absent[part][key]})})
+    return result
+
+
+FACTS = [
+    *(f"checkpoint.{name}" for name in ("tensors", "dialect", "graph", "statistics", "vocabulary", "shared", "files")),
+    *(f"rows.{name}" for name in ("slots", "teacher", "lint", "states", "embedding_slots")),
+    *(f"declared.{name}" for name in ("captured", "slots", "target_layers", "changes")),
+    *(f"result.{name}" for name in ("self_fed", "zones", "capture", "heldout", "skipped_readings")),
+]
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(st.sets(st.sampled_from(FACTS)), st.sampled_from([0, 1, 3, 12]), st.booleans())
+def test_no_check_breaks_on_facts_that_are_not_there(names, count, split):
+    rows = Rows(count=count)
+    readings = (BEST, WORSE) if count else ()
+    measured = made_measured(readings, rows=rows, heldout=replace(rows, seed="held-out") if split else None)
+    result = emptied(measured.result, tuple(sorted(names)))
+    measured = gather(result, (measured.train.rows, measured.train.hits))
+    for check in CHECKS:
+        for answer in check(measured):
+            assert answer.outcome in ("passed", "finding", "cannot_tell")
+
+
+@pytest.mark.parametrize(
+    ("names", "check"),
+    [
+        (("checkpoint.tensors", "checkpoint.statistics"), "K1"),
+        (("checkpoint.dialect", "checkpoint.graph"), "K2"),
+        (("checkpoint.shared",), "K4"),
+        (("rows.slots",), "K7"),
+        (("checkpoint.files",), "folder"),
+        (("rows.teacher",), "teacher"),
+        (("result.capture",), "capture"),
+        (("rows.lint",), "K20"),
+    ],
+)
+def test_what_was_not_measured_never_passes(names, check):
+    measured = made_measured()
+    measured = gather(emptied(measured.result, names), (measured.train.rows, measured.train.hits))
+    outcomes = {item.outcome for item in diagnosed(measured).results if item.check == check}
+    assert outcomes == {"cannot_tell"}
+
+
+def test_a_fatal_problem_outranks_a_measured_cost():
+    problem = TensorProblem(problem="missing", name="fc.weight", expected="[128, 384]", found="nothing")
+    diagnosis = diagnosed(made_measured(checkpoint_problems=(problem,), **WRONG_IDS))
+    assert [item.check for item in diagnosis.findings] == ["K1", "K5"]
