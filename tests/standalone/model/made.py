@@ -1,6 +1,6 @@
 """Random drafters of every kind of layer, made in memory: what a loader would hand over, without files."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -13,13 +13,14 @@ from remote_payload.standalone.checkpoint.target_files import TargetFiles
 from remote_payload.standalone.graph import Graph, GroupedAttention, LatentAttention
 
 PLAIN = Rope(kind="default", theta=10000.0)
+GROUPED = GroupedAttention(heads=4, kv_heads=2, head_dim=6)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Made:
     """Sizes and kinds of a made-up drafter. It has every optional norm, both embeddings and all its biases."""
 
-    attention: GroupedAttention | LatentAttention = GroupedAttention(heads=4, kv_heads=2, head_dim=6)
+    attention: GroupedAttention | LatentAttention = GROUPED
     layers: int = 1
     slots: int = 3
     captured: int = 4
@@ -167,8 +168,3 @@ def make_row(made: Made, tokens: int, salt: int = 0) -> MadeRow:
         states=sizes * made.draw(tokens, made.captured, made.target_hidden, salt=2100 + salt),
         final=made.draw(tokens, made.target_hidden, salt=2200 + salt),
     )
-
-
-def with_rope(made: Made, rope: Rope) -> Made:
-    """The same drafter under another rotary embedding."""
-    return replace(made, rope=rope)

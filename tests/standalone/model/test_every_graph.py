@@ -13,11 +13,10 @@ from remote_payload.standalone.graph import Graph, GroupedAttention, LatentAtten
 from remote_payload.standalone.model.budget import Budget
 from remote_payload.standalone.model.drafter import Drafter
 from tests.standalone.model import reference
-from tests.standalone.model.made import PLAIN, Made, make, make_row
+from tests.standalone.model.made import GROUPED, PLAIN, Made, make, make_row
 
 CPU = torch.device("cpu")
 SMALLEST = Budget(logit_bytes=1, score_bytes=1, reading_bytes=1, projection_bytes=0)
-GROUPED = GroupedAttention(heads=4, kv_heads=2, head_dim=6)
 LATENT = LatentAttention(heads=3, q_lora_rank=7, kv_lora_rank=5, nope_head_dim=4, rope_head_dim=6, value_head_dim=3)
 YARN = Rope(
     kind="yarn",
