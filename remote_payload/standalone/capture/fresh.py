@@ -98,6 +98,7 @@ def load_target(
 
     `limit_bytes` is what may be used for it; None = nine tenths of what is free on the device.
     """
+    _refuse_without_layers(folder)
     transformers = _transformers()
     try:
         # Outside inference mode: some models fill in buffers in place, which an inference tensor refuses later.
@@ -143,20 +144,33 @@ def _load(transformers: ModuleType, folder: Path, dtype: torch.dtype) -> Any:
 
 def stored_numbers(folder: Path) -> int:
     """How many numbers the folder's safetensors hold, by their headers. Raises CannotRun."""
+    return sum(torch.Size(shape).numel() for file in _files(folder) for shape in _shapes(file).values())
+
+
+def _refuse_without_layers(folder: Path) -> None:
+    """Before transformers is imported, which takes seconds: an embedding, a head and a norm are no model to run."""
+    try:
+        names = [name for file in _files(folder) for name in _shapes(file)]
+    except FAILURES as error:
+        raise CannotRun(f"the target's files cannot be read: {_line(error)}") from None
+    if not any(".0." in name for name in names):
+        raise CannotRun(f"the target's folder holds no layer of the model, only: {', '.join(sorted(names)[:5])}")
+
+
+def _files(folder: Path) -> list[Path]:
     files = sorted(folder.glob("*.safetensors"))
     if not files:
         raise CannotRun(f"the target's folder holds no safetensors: {folder}")
-    return sum(_elements(file) for file in files)
+    return files
 
 
-def _elements(file: Path) -> int:
+def _shapes(file: Path) -> dict[str, list[int]]:
     with file.open("rb") as stream:
         size = int.from_bytes(stream.read(8), "little")
         if size > LARGEST_HEADER:
             raise ValueError(f"not a safetensors file: {file}")
         header = json.loads(stream.read(size))
-    shapes = (torch.Size(entry["shape"]) for name, entry in header.items() if name != "__metadata__")
-    return sum(shape.numel() for shape in shapes)
+    return {name: entry["shape"] for name, entry in header.items() if name != "__metadata__"}
 
 
 def _transformers() -> ModuleType:

@@ -133,6 +133,13 @@ def test_missing_weights_are_never_filled_with_random_ones(made, tmp_path):
     few = {name: weights[name] for name in ("model.embed_tokens.weight", "model.norm.weight", "lm_head.weight")}
     save_file(few, tmp_path / "model.safetensors")
     found = check(made, [made.row(0)], folder=tmp_path)
+    assert found.why_not.endswith(
+        "no layer of the model, only: lm_head.weight, model.embed_tokens.weight, model.norm.weight"
+    )
+    assert found.seconds < 1  # said before transformers is imported
+    few["model.layers.0.input_layernorm.weight"] = weights["model.layers.0.input_layernorm.weight"]
+    save_file(few, tmp_path / "model.safetensors")
+    found = check(made, [made.row(0)], folder=tmp_path)
     total = sum(parameter.numel() for parameter in made.model.parameters())
     assert (
         found.why_not
