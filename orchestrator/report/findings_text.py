@@ -27,7 +27,7 @@ def check_lines(results: Sequence[CheckResult], width: int) -> list[str]:
     for item in results:
         outcome = WORDS[item.outcome] + (f" ({item.severity}, {item.cause})" if item.severity else "")
         lines += wrapped(f"{_name(item)}: {outcome}: {item.summary}", width)
-        lines += table([[one.name, evidence_words(one)] for one in item.evidence], "      ")
+        lines += _evidence_lines(item.evidence, width)
         for remedy in item.remedy:
             lines += wrapped(remedy, width, first="    -> ", then="       ")
         if item.needs is not None:
@@ -66,6 +66,18 @@ def wrapped(text: str, width: int, *, first: str = "  ", then: str = "    ") -> 
     return textwrap.wrap(
         text, width, initial_indent=first, subsequent_indent=then, break_on_hyphens=False, break_long_words=False
     )
+
+
+def _evidence_lines(evidence: Sequence[Evidence], width: int) -> list[str]:
+    """Two columns where they fit, else a paragraph each."""
+    columns = table([[one.name, evidence_words(one)] for one in evidence], "      ")
+    if all(len(line) <= width for line in columns):
+        return columns
+    return [
+        line
+        for one in evidence
+        for line in wrapped(f"{one.name}: {evidence_words(one)}", width, first="      ", then="        ")
+    ]
 
 
 def _name(item: CheckResult) -> str:
