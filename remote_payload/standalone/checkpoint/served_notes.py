@@ -75,7 +75,9 @@ def _llama(linted: Linted) -> Iterator[ConfigNote]:
 
 def _latent(linted: Linted) -> Iterator[ConfigNote]:
     config = linted.config
-    prefixed = sorted(name for name in linted.stored_names if name.startswith("model."))
+    prefixed = sorted(
+        name for name in linted.stored_names if name.startswith("model.") and not name.endswith((".d2t", ".t2d"))
+    )
     if prefixed:
         yield _note(
             prefixed[0],

@@ -56,6 +56,10 @@ class Scene:
         kept = {name: tensor for name, tensor in (self.tensors | (tensors or {})).items() if name not in without}
         return load_checkpoint(write_model(self.folder / "draft", changed, kept), self.target)
 
+    def write_target_config(self, config):
+        value = {"architectures": ["LlamaForCausalLM"], "num_hidden_layers": 8} | config
+        (self.target / CONFIG).write_text(json.dumps(value), encoding="utf-8")
+
     def prefixed(self, prefix):
         self.tensors = drafter_tensors(self.tiny, prefix)
         return self
