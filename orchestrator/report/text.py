@@ -2,7 +2,6 @@
 
 import textwrap
 
-from orchestrator.diagnosis.diagnose import WIRING_CHECKS
 from orchestrator.diagnosis.finding import CheckResult
 from orchestrator.report.circumstances import circumstances
 from orchestrator.report.content import RunReport, StandaloneReport, predictions
@@ -24,6 +23,8 @@ BRIEFLY = (
     "Accept length = accepted draft tokens + 1 a verify step, walked as a server does; [..] is a 95 % interval. "
     "More: `runs show RUN --verbose`, `--depths` (every number of steps), `--rules` (as each trainer logs it)."
 )
+COMPUTING = ("K3", "K4", "K8", "K9")
+"""Checks of the computation: their findings are what the wiring verdict calls mis-read."""
 EVIDENCE = 2
 """Numbers that prove a verdict."""
 
@@ -83,11 +84,18 @@ def _findings(report: StandaloneReport, width: int, *, verbose: bool) -> list[li
     results = report.diagnosis.results
     if verbose:
         return [[f"Checks: {tally(results)}", *check_lines(results, width)]]
-    headline, wiring = report.diagnosis.headline, report.wiring.headline
-    said = WIRING_CHECKS if wiring in headline and report.wiring.verdict != "sound" else ()
-    shown = [item for item in report.diagnosis.findings if item.check not in said and item.summary not in headline]
+    shown = [item for item in report.diagnosis.findings if not _is_on_top(item, report)]
     title = f"Findings (checks: {tally(results)}):" if shown else f"Checks: {tally(results)}"
     return [[title, *finding_lines(shown, width)]]
+
+
+def _is_on_top(finding: CheckResult, report: StandaloneReport) -> bool:
+    """Whether the headline speaks of it already, in its own words or in the wiring verdict's."""
+    headline, wiring = report.diagnosis.headline, report.wiring
+    told = wiring.headline in headline and wiring.verdict != "sound"
+    feeding = finding.check == "K5"
+    computing = finding.cause == "wiring" and finding.check in COMPUTING and bool(wiring.misread)
+    return finding.summary in headline or (told and (feeding or computing))
 
 
 def _headline(text: str) -> str:
