@@ -10,7 +10,7 @@ from typing import Literal
 
 from remote_payload.failure import rows_failure
 from remote_payload.standalone.rows.hidden_files import shapes
-from remote_payload.standalone.rows.lines import Lines, index_merged, open_prepared
+from remote_payload.standalone.rows.lines import Lines, index_merged, is_dataset, open_prepared
 from remote_payload.standalone.rows.shards import Manifest, read_manifest
 from remote_payload.standalone.rows.values import RowError
 
@@ -116,7 +116,7 @@ def _samples(file: RowFile) -> list[RowFile]:
 def _prepared(folder: Path) -> Lines:
     places = (folder, folder / PREPARED, folder.parent, folder.parent / PREPARED)
     for place in places:
-        if any(place.glob("*.arrow")):
+        if is_dataset(place):
             return Lines(source=open_prepared(place))
     raise rows_failure(
         "hs_i.safetensors hold no loss mask: the prepared dataset (data-*.arrow) must lie in, beside or above the "
@@ -148,7 +148,7 @@ def _candidates(folder: Path) -> list[Path]:
             if (sub.name.startswith("rows_") or sub.name == HIDDEN) and sub.is_dir():
                 found += sub.iterdir()
         sibling = folder.parent / HIDDEN
-        if any(path.suffix == ".arrow" for path in found) and not (folder / HIDDEN).exists() and sibling.is_dir():
+        if is_dataset(folder) and not (folder / HIDDEN).exists() and sibling.is_dir():
             found += sibling.iterdir()  # the prepared dataset itself was given
     except OSError as error:
         raise rows_failure(f"the folder of captured rows cannot be read ({error.strerror}): {error.filename}") from None

@@ -12,7 +12,7 @@ from remote_payload.standalone.rows.arrow import ArrowError, ArrowFile, open_arr
 from remote_payload.standalone.rows.values import RowError, integers, sha256_of
 
 COLUMNS = ("input_ids", "loss_mask")
-STATE = "state.json"
+STATE, DATA = "state.json", "data-*.arrow"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,6 +142,11 @@ def index_merged(path: Path) -> Merged:
     return Merged(path=path, offsets=tuple(offsets))
 
 
+def is_dataset(folder: Path) -> bool:
+    """Whether `datasets.save_to_disk` wrote this folder."""
+    return any(folder.glob(DATA))
+
+
 def open_prepared(folder: Path) -> Prepared:
     """Look at a dataset folder as `datasets.save_to_disk` writes it. Raises JobFailure(rows)."""
     return Prepared(path=folder, files=tuple(_open(path) for path in _arrow_paths(folder)))
@@ -165,7 +170,7 @@ def _arrow_paths(folder: Path) -> list[Path]:
     try:
         state = json.loads((folder / STATE).read_text(encoding="utf-8"))
     except FileNotFoundError:
-        return sorted(folder.glob("*.arrow"))
+        return sorted(folder.glob(DATA))
     except (OSError, ValueError, RecursionError) as error:
         raise rows_failure(f"the prepared dataset's state.json cannot be read ({error}): {folder / STATE}") from None
     listed = state.get("_data_files") if isinstance(state, dict) else None

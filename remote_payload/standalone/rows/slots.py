@@ -14,6 +14,8 @@ TOKENS = 256
 """Tokens of a row that are looked at, spread evenly over it."""
 BESIDE_TOKENS = 2048
 """Tokens in all whose states are held against the embeddings of the tokens beside them."""
+ENOUGH_NUMBERS = 10**9
+"""Numbers of states looked at in all: some seconds' work, and thousands of tokens even of many wide states."""
 LENS_POSITIONS = 128
 """Response positions of a row that the logit lens is held against."""
 LENS_OPERATIONS = 10**13
@@ -40,23 +42,26 @@ class SlotLook:
     ) -> None:
         self._table, self._head, self._norm, self._eps = table, head, norm, eps
         self._slots: list[_Slot] = []
+        self._looked = 0
         self._first: dict[int, list[int]] = {}  # token id -> checksums of its first state, slot by slot
 
     def add(self, row: Row) -> None:
-        """Take one row in; rows with another number of states than the first are left out."""
+        """Take one row in, until enough was seen; rows with another number of states than the first are left out."""
         if not self._slots:
             self._slots = [_Slot() for _ in range(row.states.shape[1])]
-        if row.states.shape[1] != len(self._slots):
+        if row.states.shape[1] != len(self._slots) or self._looked >= ENOUGH_NUMBERS:
             return
         step = max(1, len(row.tokens) // TOKENS)
         few = torch.arange(0, len(row.tokens), step)[:TOKENS]
         states, tokens = row.states[few], row.tokens[few]  # (t, n, Ht), (t,)
+        self._looked += states.numel()
         beside = [row.tokens[(few + shift).clamp(0, len(row.tokens) - 1)] for shift in (-1, 1)]
         for index, slot in enumerate(self._slots):
             self._look(slot, states[:, index].float(), tokens)
             self._look_beside(slot, states[:, index].float(), beside)
-        self._note_equal(states)
-        self._note_repeats(states, tokens)
+        sums = checksums(states)  # (t, n)
+        self._note_equal(sums)
+        self._note_repeats(sums, tokens)
         self._note_lens(row)
 
     def facts(self) -> tuple[SlotFacts, ...]:
@@ -100,17 +105,16 @@ class SlotLook:
             cosine = torch.nn.functional.cosine_similarity(states, self._table[tokens].float(), dim=1)
             slot.beside[place] += int((cosine > SAME_DIRECTION).sum())
 
-    def _note_equal(self, states: torch.Tensor) -> None:
+    def _note_equal(self, sums: torch.Tensor) -> None:
         """Which earlier slots hold the very numbers of a slot, in every row so far."""
         for index, slot in enumerate(self._slots):
             before = range(index) if slot.fresh else slot.equals
-            slot.equals = {other for other in before if torch.equal(states[:, other], states[:, index])}
+            slot.equals = {other for other in before if torch.equal(sums[:, other], sums[:, index])}
             slot.fresh = False
 
-    def _note_repeats(self, states: torch.Tensor, tokens: torch.Tensor) -> None:
+    def _note_repeats(self, sums: torch.Tensor, tokens: torch.Tensor) -> None:
         """Whether tokens that occurred before have the very numbers they had before."""
-        sums = checksums(states).tolist()
-        for own, token in zip(sums, tokens.tolist(), strict=True):
+        for own, token in zip(sums.tolist(), tokens.tolist(), strict=True):
             known = self._first.get(token)
             if known is None:
                 if len(self._first) < REMEMBERED:

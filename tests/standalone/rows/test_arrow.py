@@ -58,7 +58,7 @@ def test_files_that_are_no_stream(tmp_path, data):
 @settings(max_examples=300, deadline=None)
 @given(at=st.integers(0, len(LARGE) - 1), value=st.integers(0, 255), cut=st.integers(0, len(LARGE)))
 def test_a_damaged_file_is_read_or_refused_and_nothing_else(tmp_path_factory, at, value, cut):
-    path = tmp_path_factory.getbasetemp() / "damaged.arrow"
+    path = tmp_path_factory.getbasetemp() / "damaged"
     data = bytearray(LARGE)
     data[at] = value
     path.write_bytes(data[: max(cut, at)])

@@ -93,6 +93,9 @@ def test_the_look_is_bounded(monkeypatch):
     assert facts.lens_positions == slots_module.FEWEST_LENS
     assert facts.tokens == 4 * slots_module.TOKENS
     assert SlotLook(None, None, None, EPS).facts() == ()
+    monkeypatch.setattr(slots_module, "ENOUGH_NUMBERS", 1)
+    look.add(greedy()[0])
+    assert look.facts()[0] == facts
 
 
 @settings(max_examples=30, deadline=None)

@@ -67,6 +67,7 @@ def test_tokens_that_no_line_has(tmp_path):
 def test_a_merged_jsonl_serves_as_well(tmp_path):
     write(tmp_path)
     shutil.rmtree(tmp_path / "prepared")
+    (tmp_path / "other.arrow").write_bytes(b"another program's")
     with pytest.raises(JobFailure, match="hold no loss mask: the prepared dataset") as caught:
         read(tmp_path)
     assert caught.value.failure.kind == "rows"
