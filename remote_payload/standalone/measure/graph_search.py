@@ -1,21 +1,19 @@
-"""The search for the computation around one wiring: single changes, joint confirmation, and proof on further rows."""
+"""The search for the computation around one wiring: single changes, then jointly, then proof on further rows."""
 
 from dataclasses import dataclass, replace
 
 from remote_payload.schema.standalone import Stage
 from remote_payload.standalone.graph import Graph, Reading, distinct
 from remote_payload.standalone.measure.factors import Choices
-from remote_payload.standalone.measure.racing import SURE, is_ahead, race
+from remote_payload.standalone.measure.racing import LIKELY, is_ahead, race
 from remote_payload.standalone.measure.sample import Sample
 from remote_payload.standalone.measure.tally import Tally
 from remote_payload.standalone.measure.task import Task, Track
 
 MOST_CHANGES = 5
 """So many changes of the computation are taken over at most."""
-SURE_UNCONFIRMED = 4.0
-"""Standard errors that are asked for where no further row can confirm."""
-CONFIRMED = 2.0
-"""Standard errors on rows that the search did not choose by."""
+SURE = 3.5
+"""Standard errors that what a change gains on all rows looked at must be above: some twenty are tried."""
 
 
 @dataclass(frozen=True)
@@ -25,24 +23,36 @@ class GraphSearch:
     task: Task
     choices: Choices
     sample: Sample
-    confirming: Sample
-    """Further rows."""
+    further: Sample
+    """Rows that changes must hold on as well."""
     track: Track
 
     def climb(self, reading: Reading) -> Tally:
-        """Take over the surest single gain, look at all from there, and so on; then take back what is not needed."""
-        start = self.task.graph(reading)
+        """Take over the likeliest single gain, look at all from there, and so on; then keep what is proven."""
         base, rivals = self.single(reading)
         for _ in range(MOST_CHANGES):
-            ahead = [rival for rival in rivals if self.is_ahead(rival, base)]
+            ahead = [rival for rival in rivals if is_ahead(rival.over(base), base, LIKELY)]
             if not ahead:
                 break
             base, rivals = self.single(min(ahead, key=lambda tally: tally.rank).reading, stage="search")
-        for name, without in self._reverted(base.reading, start):
-            other = self.track.all_steps(self.sample, without, self.task.steps)
-            if getattr(self.task.graph(base.reading), name) != getattr(start, name) and not self.is_ahead(base, other):
-                base = other
-        return base
+        proven = self.proven(base.reading, self.task.graph(reading))
+        return base if proven == base.reading else self.track.all_steps(self.sample, proven, self.task.steps)
+
+    def proven(self, reading: Reading, start: Graph) -> Reading:
+        """Without the changes from `start` that gain nothing sure on the sample and further rows together."""
+        while True:
+            pairs = [(name, *self._pair(reading, without)) for name, without in self._reverted(reading, start)]
+            unproven = [pair for pair in pairs if not is_ahead(pair[1].over(pair[2]), pair[2], SURE)]
+            if not unproven:
+                return reading
+            name, ours, without = min(unproven, key=lambda pair: pair[1].over(pair[2]).mean)
+            gained = ours.over(without)
+            self.track.skip(
+                reading.name,
+                f"`{name}` gained {gained.mean:.3f} accepted drafts a position on {ours.rows} rows, standard error "
+                f"{gained.error:.3f}: not surely anything",
+            )
+            reading = without.reading
 
     def single(self, reading: Reading, stage: Stage = "factor") -> tuple[Tally, list[Tally]]:
         """Every single change of a reading's computation against it; (itself, changes that ran on every row)."""
@@ -56,18 +66,6 @@ class GraphSearch:
             base = self.track.all_steps(self.sample, reading, task.steps)
         return base, live
 
-    def confirmed(self, best: Reading) -> Reading:
-        """Without the changes that gain nothing on rows the search did not choose by; as it is where there are none."""
-        for name, _ in self._reverted(best, self.task.own):
-            back = replace(self.task.graph(best), **{name: getattr(self.task.own, name)})
-            pair = [Tally(reading=reading, stage="search") for reading in (best, self.task.under(best, back))]
-            for row in self.confirming.rows(f"whether {name} holds on other rows"):
-                row.add(pair, self.task.steps)
-            if pair[0].positions and not is_ahead(pair[0].over(pair[1]), pair[1], CONFIRMED):
-                self.track.skip(best.name, f"its gain by `{name}` did not hold on {pair[0].rows} further rows")
-                best = pair[1].reading
-        return best
-
     def control(self, best: Reading) -> None:
         """What the drafter does without its states."""
         graphs = self.choices.controls(self.task.graph(best))
@@ -79,12 +77,20 @@ class GraphSearch:
             rival.hold_against(base)
         self.track.told += [base, *rivals]
 
-    def is_ahead(self, rival: Tally, base: Tally) -> bool:
-        """Whether a reading surely gains over another on the sample."""
-        return is_ahead(rival.over(base), base, SURE if self.confirming.exists() else SURE_UNCONFIRMED)
+    def _pair(self, ours: Reading, theirs: Reading) -> tuple[Tally, Tally]:
+        """Two readings on the sample and on further rows."""
+        pair = (Tally(reading=ours, stage="search"), Tally(reading=theirs, stage="search"))
+        for sample in (self.sample, self.further):
+            for row in sample.rows("whether a change holds on further rows"):
+                row.add(pair, self.task.steps)
+        return pair
 
     def _reverted(self, reading: Reading, base: Graph) -> list[tuple[str, Reading]]:
         """The reading with each of its changes from `base` taken back."""
         graph = self.task.graph(reading)
         names = [name for name in vars(base) if getattr(graph, name) != getattr(base, name)]
         return [(name, self.task.under(reading, replace(graph, **{name: getattr(base, name)}))) for name in names]
+
+
+def _is_ahead(pair: list[Tally], sure: float) -> bool:
+    return is_ahead(pair[0].over(pair[1]), pair[1], sure)
