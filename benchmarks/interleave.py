@@ -65,6 +65,11 @@ def ratios(costs: Mapping[str, list[Cost]], of: str, to: str) -> Spread:
     return Spread.of([a.wall_s / b.wall_s for a, b in zip(costs[of], costs[to], strict=True)])
 
 
+def cpu_ratios(costs: Mapping[str, list[Cost]], of: str, to: str) -> Spread:
+    """CPU time instead: for work of one thread the wall time of a machine that does nothing else."""
+    return Spread.of([a.cpu_s / b.cpu_s for a, b in zip(costs[of], costs[to], strict=True)])
+
+
 def process(
     argv: Sequence[str | os.PathLike[str]], environment: Mapping[str, str], folder: Path, *, stdin: int | None = None
 ) -> Cost:

@@ -1,7 +1,7 @@
 """A whole job's sweep, rows read and results written, against one reading on the same rows; loading is not counted.
 
 `full` varies slots, token offset and the computation (residual, norms, feedback, embedding, vocabulary map, rope);
-`wiring` slots and offset alone.
+`wiring` slots and offset alone. CPU times of one thread.
 """
 
 import tempfile
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from benchmarks import example_data
 from benchmarks.evaluations import ours
-from benchmarks.interleave import Subject, interleaved, ratios
+from benchmarks.interleave import Subject, cpu_ratios, interleaved
 from benchmarks.lines import Line, Options, Skipped, cost_words
 
 ROWS = 24
@@ -37,7 +37,7 @@ def measure(options: Options) -> list[Line | Skipped]:
         Line(
             what=f"{name} sweep: {found[name]['readings']:.0f} readings, {found[name]['tokens']:.0f} tokens",
             against=ONE,
-            ratio=ratios(costs, name, ONE),
+            ratio=cpu_ratios(costs, name, ONE),
             aim=("<=", aim),
             ours=f"{cost_words(costs[name])} ({phase_words(found[name])})",
             theirs=cost_words(costs[ONE]),
