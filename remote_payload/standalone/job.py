@@ -27,6 +27,8 @@ from remote_payload.standalone.result import Outcome, SplitMeasured, assemble
 from remote_payload.standalone.resume import open_partial
 
 RESULT_NAME = "standalone.json"
+FURTHER = 4
+"""Times the rows searched on: so many more may have to prove a change of the computation."""
 
 
 def run(job: StandaloneJob, result_folder: Path, report: Report) -> None:
@@ -60,10 +62,8 @@ def _run(job: StandaloneJob, device: torch.device, folder: Path, journal: Journa
         partial = stack.enter_context(open_partial(job, checkpoint, ready.folders, str(device), RunDir(folder.parent)))
         capture = _capture(job, train, device, journal)
         with journal.phase("search"):
-            samples = [
-                Sample(train.source, train.measurer, journal, partial, (skip, job.search_rows))
-                for skip in (0, job.search_rows)
-            ]
+            spans = ((0, job.search_rows), (job.search_rows, FURTHER * job.search_rows))
+            samples = [Sample(train.source, train.measurer, journal, partial, span) for span in spans]
             found = sweep(task, *samples)
             alone = self_fed(samples[0], train.measurer, found.best, job.steps)
             by_zone = zones(samples[0], train.measurer, found.best)

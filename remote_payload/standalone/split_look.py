@@ -61,6 +61,7 @@ class SplitLook:
             final_state=kind.final_state,
             dtype=kind.dtype,
             embedding_slots=kind.embedding_slots,
+            dialect=kind.dialect,
             slots=self.slots.facts(),
             teacher=self.teacher.facts(),
             lint=self.lint.facts(skipped),

@@ -14,8 +14,8 @@ FEWEST = 3
 """The search itself drops none of the best three."""
 LEAST_SHARE = 0.02
 """A change of the computation must add at least this share of accepted drafts to be worth a name."""
-SURE = 3.0
-"""Standard errors a change must be ahead by on the sample: some twenty are tried, and chance must not win."""
+LIKELY = 2.0
+"""Standard errors a change must be ahead by on the sample to be followed."""
 DOUBT = 2.0
 """Standard errors a rival gets as the benefit of the doubt while it races."""
 
@@ -59,8 +59,8 @@ def race(sample: Sample, base: Tally, rivals: Sequence[Tally], steps: int, doing
     return live
 
 
-def is_ahead(gain: Gain, base: Tally, sure: float = SURE) -> bool:
-    """Whether a gain over `base` is worth a name and beyond chance."""
+def is_ahead(gain: Gain, base: Tally, sure: float) -> bool:
+    """Whether a gain over `base` is worth a name and `sure` standard errors beyond chance."""
     return gain.mean > 0 and gain.mean >= max(sure * gain.error, LEAST_SHARE * base.score)
 
 

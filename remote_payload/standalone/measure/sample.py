@@ -35,10 +35,6 @@ class Sample:
         self._kept: dict[int, JudgedRow] = {}
         self._complete = False
 
-    def exists(self) -> bool:
-        """Whether the folder holds that many rows."""
-        return len(self._source.reader.folder.files) > self._skip
-
     def rows(self, doing: str) -> Iterator["SampleRow"]:
         """Every row of the sample, prepared; progress is told as `doing`."""
         total = min(self._count, max(0, len(self._source.reader.folder.files) - self._skip))

@@ -2,9 +2,9 @@
 
 The naive product of all choices is never run. Slots and token offset are screened under the checkpoint's own
 computation; around the best wiring, and around the declared one, every single change of the computation runs against
-what it changes, on the same positions. The surest gain is taken over and everything is looked at again from there,
-until nothing gains; what turns out to be unneeded is taken back, slots and offset are screened anew, and what remains
-must hold on rows that the search did not choose by. A sound drafter therefore ends at its own computation.
+what it changes, on the same positions. A likely gain is taken over and everything is looked at again from there, until
+nothing gains; what is not surely needed on these and further rows is taken back; then slots and offset are screened
+anew. A sound drafter therefore ends at its own computation.
 """
 
 from dataclasses import dataclass
@@ -33,17 +33,16 @@ class Found:
     skipped: tuple[SkippedReading, ...]
 
 
-def sweep(task: Task, sample: Sample, confirming: Sample) -> Found:
-    """Search in stages on `sample`; changes of the computation must hold on the rows of `confirming` as well."""
+def sweep(task: Task, sample: Sample, further: Sample) -> Found:
+    """Search in stages on `sample`; changes of the computation must hold on `further` rows as well."""
     track = Track()
     slots = SlotSearch(task, sample, track)
     ranked = slots.run(task.own)
     best = ranked[0].reading
     if task.choices is not None:
-        graphs = GraphSearch(task, task.choices, sample, confirming, track)
+        graphs = GraphSearch(task, task.choices, sample, further, track)
         best = _computation(task, graphs, best)
         best, ranked = _wire_again(task, slots, graphs, best, ranked)
-        best = graphs.confirmed(best)
         graphs.control(best)
         track.skipped += task.choices.skipped
     others = (tally.reading for tally in ranked if wiring(tally.reading) != wiring(best))
@@ -74,6 +73,5 @@ def _wire_again(
         if wiring(ranked[0].reading) == wiring(best):
             break
         # Another wiring may need fewer changes than led to it.
-        changed, plain = graphs.climb(ranked[0].reading), graphs.climb(task.under(ranked[0].reading, task.own))
-        best = changed.reading if graphs.is_ahead(changed, plain) else plain.reading
+        best = graphs.proven(graphs.climb(ranked[0].reading).reading, task.own)
     return best, ranked

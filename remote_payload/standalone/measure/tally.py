@@ -12,6 +12,8 @@ from remote_payload.standalone.model.drafter import Drafter
 
 RUN = 16
 """Positions that count as one draw: chains that start close together share their hits and misses."""
+ENOUGH_ROWS = 6
+"""Rows whose means say something about how rows differ."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,17 +109,26 @@ class Tally:
 def gain(ours: Sequence[torch.Tensor], theirs: Sequence[torch.Tensor]) -> Gain:
     """Mean of the paired differences of leading hits, each a list of (C,) a row; rows that both have.
 
-    The standard error is a cluster-robust one (ratio estimator) over runs of `RUN` positions within a row.
+    The standard error is the larger one of two cluster-robust ones (ratio estimator): over runs of `RUN` positions
+    within a row, and, from `ENOUGH_ROWS` on, over whole rows.
     """
-    runs = [run for a, b in zip(ours, theirs, strict=False) for run in torch.split((a - b).double(), RUN)]
-    count = sum(len(run) for run in runs)
+    rows = [(a - b).double() for a, b in zip(ours, theirs, strict=False)]
+    count = sum(len(row) for row in rows)
     if count == 0:
         return Gain(mean=0.0, error=0.0)
-    mean = sum(float(run.sum()) for run in runs) / count
-    if len(runs) < 2:
-        return Gain(mean=mean, error=float("inf") if mean else 0.0)
-    spread = sum((float(run.sum()) - len(run) * mean) ** 2 for run in runs)
-    return Gain(mean=mean, error=(spread * len(runs) / (len(runs) - 1)) ** 0.5 / count)
+    mean = sum(float(row.sum()) for row in rows) / count
+    error = _error([run for row in rows for run in torch.split(row, RUN)], mean)
+    if len(rows) >= ENOUGH_ROWS:
+        error = max(error, _error(rows, mean))
+    return Gain(mean=mean, error=error)
+
+
+def _error(clusters: Sequence[torch.Tensor], mean: float) -> float:
+    if len(clusters) < 2:
+        return float("inf") if mean else 0.0
+    spread = sum((float(cluster.sum()) - len(cluster) * mean) ** 2 for cluster in clusters)
+    count = sum(len(cluster) for cluster in clusters)
+    return float((spread * len(clusters) / (len(clusters) - 1)) ** 0.5 / count)
 
 
 def counted_hits(judged: JudgedRow, hits: torch.Tensor) -> torch.Tensor:
