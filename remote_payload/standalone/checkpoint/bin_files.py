@@ -5,6 +5,7 @@ nothing else; a file that asks for more is refused by name.
 """
 
 import pickle
+import warnings
 from pathlib import Path
 
 import torch
@@ -35,12 +36,7 @@ def dtype_of(tensor: torch.Tensor) -> str:
 def read_bin(path: Path) -> dict[str, torch.Tensor] | JobFailure:
     """The tensors of a file by name, memory-mapped where the file's form allows it; or what is wrong with the file."""
     try:
-        try:
-            found = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
-        except RuntimeError as error:
-            if "mmap can only be used" not in str(error):
-                raise
-            found = torch.load(path, map_location="cpu", weights_only=True)  # a file from before torch 1.6
+        found = _load(path)
     except pickle.UnpicklingError as error:
         if "GLOBAL" not in str(error):
             return _broken(path, error)
@@ -58,6 +54,17 @@ def read_bin(path: Path) -> dict[str, torch.Tensor] | JobFailure:
             hint="is it an optimizer's or a trainer's state? export the model's state_dict alone",
         )
     return found
+
+
+def _load(path: Path) -> object:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of unusual pickle protocols, which are read or fail
+        try:
+            return torch.load(path, map_location="cpu", weights_only=True, mmap=True)
+        except RuntimeError as error:
+            if "mmap can only be used" not in str(error):
+                raise
+        return torch.load(path, map_location="cpu", weights_only=True)  # a file from before torch 1.6
 
 
 def _broken(path: Path, error: Exception) -> JobFailure:

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import torch
 from safetensors import SafetensorError, safe_open
 
 from remote_payload.failure import JobFailure
@@ -16,6 +17,7 @@ from remote_payload.standalone.checkpoint.weight_files import (
     read_index,
 )
 
+MAPS = {"d2t", "t2d"}
 ENDINGS = (".safetensors", ".bin", ".pt", ".pth", ".npy")
 SHOWN = 3
 
@@ -75,8 +77,8 @@ def _overlap(path: Path, used: list[Path], holding: dict[Path, set[str] | None])
 
 
 def _leftover(path: Path, role: str, used: list[Path], tensors: dict[str, StoredTensor]) -> str | None:
-    if role == "vocabulary map" and {"d2t", "t2d"} & set(tensors):
-        return "a vocabulary map beside weights that hold their own; trainers may load this one, engines do not"
+    if role == "vocabulary map" and MAPS & set(tensors) and not _same_map(path, tensors):
+        return "not the map that the weights hold; trainers may load this one, engines do not"
     if role == "weights not in the index":
         return "lies beside an index that does not name it; engines leave it out"
     if role == "weights of another form":
@@ -100,6 +102,19 @@ def _same(path: Path, tensors: dict[str, StoredTensor]) -> bool | None:
         other[name].shape == stored.shape and bool((other[name] == stored.read()).all())
         for name, stored in tensors.items()
     )
+
+
+def _same_map(path: Path, tensors: dict[str, StoredTensor]) -> bool:
+    """Whether a vocabulary map's file holds what the weights hold; a file that cannot be read does not."""
+    stored = {name: tensors[name].read() for name in MAPS & set(tensors)}
+    if path.suffix == ".npy":  # its numbers are the file's last bytes
+        own = stored.get(path.stem)
+        return own is not None and path.read_bytes().endswith(bytes(own.contiguous().view(torch.uint8).tolist()))
+    found = read_bin(path)
+    if isinstance(found, JobFailure):
+        return False
+    common = found.keys() & stored.keys()
+    return bool(common) and all(torch.equal(found[name].long(), stored[name].long()) for name in common)
 
 
 def _index_file(path: Path, holding: dict[Path, set[str] | None], tensors: dict[str, StoredTensor]) -> WeightFile:

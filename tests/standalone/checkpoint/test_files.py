@@ -1,0 +1,167 @@
+"""Files of torch and stray files in the drafter's folder: read without unpickling, told when they can do harm."""
+
+import json
+import pickle
+
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from remote_payload.failure import JobFailure
+from remote_payload.standalone.checkpoint.load import load_checkpoint
+from tests.standalone.checkpoint.writing import Scene, write_bin
+
+INDEX = "model.safetensors.index.json"
+
+
+@pytest.fixture
+def scene(tmp_path):
+    return Scene(tmp_path)
+
+
+def files(checkpoint):
+    return {file.name: file for file in checkpoint.facts.files}
+
+
+def load(scene):
+    return load_checkpoint(scene.folder / "draft", scene.target)
+
+
+@pytest.mark.parametrize("name", ["pytorch_model.bin", "model.pt", "drafter.pth"])
+def test_torch_files_load_like_safetensors(scene, name):
+    own = scene.load()
+    (scene.folder / "draft" / "model.safetensors").unlink()
+    checkpoint = load_checkpoint(write_bin(scene.folder / "draft", scene.config, scene.tensors, name), scene.target)
+    assert all(torch.equal(checkpoint.weights[key], own.weights[key]) for key in own.weights)
+    found = files(checkpoint)[name]
+    assert (found.used, found.role, found.tensors) == (True, "weights", len(scene.tensors))
+
+
+def test_a_torch_file_from_before_zip(scene):
+    folder = write_bin(scene.folder / "draft", scene.config, {})
+    torch.save(scene.tensors, folder / "pytorch_model.bin", _use_new_zipfile_serialization=False)
+    assert load(scene).slots == 3
+
+
+def test_shards_of_torch_files(scene):
+    names = sorted(scene.tensors)
+    halves = {"pytorch_model-1.bin": names[:5], "pytorch_model-2.bin": names[5:]}
+    for file, part in halves.items():
+        write_bin(scene.folder / "draft", scene.config, {name: scene.tensors[name] for name in part}, file)
+    weight_map = {name: file for file, part in halves.items() for name in part}
+    index = scene.folder / "draft" / "pytorch_model.bin.index.json"
+    index.write_text(json.dumps({"weight_map": weight_map}), encoding="utf-8")
+    checkpoint = load(scene)
+    assert len(checkpoint.facts.tensors) == len(names) + 1  # and the target's embedding
+    assert all(file.used and file.problem is None for file in checkpoint.facts.files)
+    (scene.folder / "draft" / "pytorch_model-2.bin").unlink()
+    with pytest.raises(JobFailure, match=r"names 1 file\(s\) that are not there: pytorch_model-2\.bin"):
+        load(scene)
+
+
+class Calls:
+    """Unpickled, it would leave a file behind."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return (open, (str(self.path), "w"))
+
+
+@pytest.mark.parametrize("zipped", [True, False])
+def test_nothing_is_unpickled(scene, zipped):
+    folder, trap = write_bin(scene.folder / "draft", scene.config, {}), scene.folder / "sprung"
+    torch.save({"fc.weight": Calls(trap)}, folder / "pytorch_model.bin", _use_new_zipfile_serialization=zipped)
+    with pytest.raises(JobFailure, match=r"pickled objects that are not tensors.*pytorch_model\.bin"):
+        load(scene)
+    assert not trap.exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (pickle.dumps({"a": 1}), "not a whole weight file"),
+        (b"PK\x03\x04 torn", "not a whole weight file"),
+        (b"", "not a whole weight file"),
+    ],
+)
+def test_torch_files_that_are_none(scene, content, says):
+    folder = write_bin(scene.folder / "draft", scene.config, {})
+    (folder / "pytorch_model.bin").write_bytes(content)
+    with pytest.raises(JobFailure, match=says):
+        load(scene)
+
+
+def test_a_torch_file_that_holds_something_else(scene):
+    folder = write_bin(scene.folder / "draft", scene.config, {})
+    torch.save({"model": scene.tensors, "step": 7}, folder / "pytorch_model.bin")
+    with pytest.raises(JobFailure, match="must hold tensors by name"):
+        load(scene)
+
+
+@pytest.mark.parametrize("kind", ["same", "other", "torn"])
+def test_a_torch_file_beside_safetensors(scene, kind):
+    scene.load()
+    tensors = scene.tensors if kind == "same" else scene.tensors | {"fc.weight": scene.tensors["fc.weight"] + 1}
+    folder = write_bin(scene.folder / "draft", scene.config, tensors)
+    if kind == "torn":
+        (folder / "pytorch_model.bin").write_bytes(b"torn")
+    found = files(load(scene))["pytorch_model.bin"]
+    assert (found.used, found.role) == (False, "weights of another form")
+    assert {"same": "", "other": "holds other numbers", "torn": "cannot be read"}[kind] in (found.problem or "")
+    assert (found.problem is None) == (kind == "same")
+
+
+def test_two_files_with_one_tensor(scene):
+    scene.load()
+    older = {"fc.weight": scene.tensors["fc.weight"] + 1}
+    save_file(older, scene.folder / "draft" / "old.safetensors")
+    checkpoint = load(scene)
+    assert torch.equal(checkpoint.weights["fc.weight"], older["fc.weight"])  # the name that sorts last
+    assert [bool(file.problem) for file in checkpoint.facts.files] == [True, True]
+    assert "by name: old.safetensors" in files(checkpoint)["old.safetensors"].problem
+
+
+def test_a_file_that_the_index_leaves_out(scene):
+    scene.load()
+    folder = scene.folder / "draft"
+    save_file({"fc.weight": scene.tensors["fc.weight"] + 1}, folder / "old.safetensors")
+    weight_map = dict.fromkeys(scene.tensors, "model.safetensors")
+    (folder / INDEX).write_text(json.dumps({"weight_map": weight_map}), encoding="utf-8")
+    checkpoint = load(scene)
+    assert torch.equal(checkpoint.weights["fc.weight"], scene.tensors["fc.weight"])
+    assert files(checkpoint)["old.safetensors"].role == "weights not in the index"
+    assert files(checkpoint)[INDEX].problem is None
+
+
+@pytest.mark.parametrize(("change", "says"), [("more", "names 1 tensor"), ("fewer", "does not name 1 tensor")])
+def test_an_index_that_disagrees_with_its_files(scene, change, says):
+    scene.load()
+    names = [*scene.tensors, "extra"] if change == "more" else list(scene.tensors)[1:]
+    index = scene.folder / "draft" / INDEX
+    index.write_text(json.dumps({"weight_map": dict.fromkeys(names, "model.safetensors")}), encoding="utf-8")
+    assert says in files(load(scene))[INDEX].problem
+
+
+@pytest.mark.parametrize("stale", [True, False])
+def test_vocabulary_maps_beside_the_weights(scene, stale):
+    scene.load()
+    folder = scene.folder / "draft"
+    maps = {name: scene.tensors[name] for name in ("d2t", "t2d")}
+    if stale:
+        maps = {"d2t": maps["d2t"] - 1, "t2d": maps["t2d"].roll(1)}
+    torch.save(maps, folder / "vocab_mapping.pt")
+    for name, tensor in maps.items():
+        (folder / f"{name}.npy").write_bytes(b"\x93NUMPY header" + tensor.numpy().tobytes())
+    torch.save({}, folder / "optimizer.pt")
+    found = files(load(scene))
+    assert all(bool(found[name].problem) == stale for name in ("vocab_mapping.pt", "d2t.npy", "t2d.npy"))
+    assert (found["optimizer.pt"].role, found["optimizer.pt"].problem) == ("not weights", None)
+
+
+@pytest.mark.parametrize("text", ["{", '{"weight_map": {"a": [1]}}'])
+def test_an_index_that_nobody_follows(scene, text):
+    scene.load()
+    (scene.folder / "draft" / "pytorch_model.bin.index.json").write_text(text, encoding="utf-8")
+    assert files(load(scene))["pytorch_model.bin.index.json"].problem
