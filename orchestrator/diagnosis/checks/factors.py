@@ -14,6 +14,8 @@ FATAL_LENGTH = 1.15
 """Accept length below which speculation is as good as off."""
 SERIOUS_LOSS = 0.1
 """Share of the accept length."""
+SURE_ERRORS = 4.0
+"""Standard errors by which a change must be ahead on few rows, picked from many, to be more than chance."""
 FULL_SWEEP = "a run with `--sweep full`, which tries it"
 
 
@@ -135,21 +137,38 @@ def _with_effect(found: CheckResult, lost: float | None) -> CheckResult:
 def _all_well(
     subject: Subject, measured: Measured, best: MeasuredReading, keys: Sequence[str], ours: Sequence[Effect]
 ) -> CheckResult:
-    tried = [facts for facts in measured.result.readings if set(changed(facts.changes)) & set(keys)]
-    skipped = [item for item in measured.result.skipped_readings if item.name.split("=")[0].strip() in keys]
+    result = measured.result
+    tried = [facts for facts in result.readings if set(changed(facts.changes)) & set(keys)]
+    skipped = [item for item in result.skipped_readings if item.name.split("=")[0].strip() in keys]
     even = tuple(line for effect in ours for line in _against(effect))
     if not tried and not even:
         why = "; ".join(f"{item.name}: {item.reason}" for item in skipped)
         return subject.cannot_tell(
             f"nothing else was tried{': ' + why if why else ''}", needs=_needed((skipped and why) or "")
         )
+    lines = (*even, *(line for facts in tried for line in tried_evidence(facts)))
+    promising = [facts for facts in tried if facts.stage != "full" and _looked_better(facts, best, result.readings)]
+    if promising:
+        text = f"on few rows `{promising[0].name}` looked better, but it was not measured on all of them"
+        return subject.cannot_tell(text, needs="more rows, so that the sweep can confirm it", evidence=lines)
     if ours:
         text = "no difference seen on these rows between what is served and the best reading"
     elif set(changed(best.facts.changes)) & set(keys):
         text = "the best reading is what is served"
     else:
         text = f"the checkpoint's own computation reads best; {len(tried)} other readings were tried"
-    return subject.passed(text, (*even, *(line for facts in tried for line in tried_evidence(facts))))
+    return subject.passed(text, lines)
+
+
+def _looked_better(facts: ReadingFacts, best: MeasuredReading, readings: Sequence[ReadingFacts]) -> bool:
+    """Whether a change was surely ahead of the best reading itself where both were screened."""
+    full = {item.name for item in readings if item.stage == "full"}
+    if facts.paired_with != best.facts.name or facts.name in full or facts.paired_error is None:
+        return False
+    if facts.paired_leading_hits is None or facts.leading_hits is None:
+        return False
+    ahead = (facts.leading_hits - facts.paired_leading_hits) / max(1, facts.positions)
+    return ahead - SURE_ERRORS * facts.paired_error > CHANGE_SEPARATION
 
 
 def _needed(why: str) -> str:
@@ -174,9 +193,3 @@ def tried_evidence(facts: ReadingFacts) -> tuple[Evidence, ...]:
             confidence=0.95 if known else None,
         ),
     )
-
-
-def is_even(evidence: Evidence) -> bool:
-    """Whether two readings are as good as each other: the interval holds nothing but next to nothing."""
-    low, high = evidence.low, evidence.high
-    return low is not None and high is not None and low >= -CHANGE_SEPARATION and high <= CHANGE_SEPARATION

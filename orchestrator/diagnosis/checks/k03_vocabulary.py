@@ -115,7 +115,7 @@ def _coverage(measured: Measured, *, known: bool = False) -> CheckResult:
         return COVERAGE.cannot_tell("there are no response tokens", needs="rows with a loss mask")
     if known or outside <= OUTSIDE * n:
         return COVERAGE.passed(f"{100 * outside / n:.1f} % of the target's choices cannot be proposed", evidence)
-    return COVERAGE.finding(
+    found = COVERAGE.finding(
         f"{100 * outside / n:.0f} % of the target's choices cannot be proposed: the map was made from other text",
         severity="serious" if outside > FAR_OUTSIDE * n else "minor",
         cause="data",
@@ -126,3 +126,4 @@ def _coverage(measured: Measured, *, known: bool = False) -> CheckResult:
         ),
         refuted_by="a small share on rows like those that are served",
     )
+    return CheckResult(**{**vars(found), "effect": outside / n})  # what it costs at step 1, at most
