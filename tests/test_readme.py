@@ -15,6 +15,7 @@ from tests.support import readme_tree
 from tests.support.laptop import Laptop
 from tests.support.sshd import running_sshd
 
+UNSEEN = Path(__file__).parent / "golden" / "standalone" / "unseen"
 README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
 
 
@@ -66,6 +67,7 @@ def test_every_example_runs(tmp_path: Path) -> None:
         shutil.copytree(DATA / "drafter_embed", server.home / "drafter")
         shutil.copytree(DATA / "target", server.home / "target")
         shutil.copytree(DATA / "rows", server.home / "rows")
+        shutil.copytree(UNSEEN, server.home / "heldout")
         (server.home / "venv").symlink_to(sys.prefix)
         (tmp_path / "laptop").mkdir()
         laptop = Laptop(tmp_path / "laptop")

@@ -37,10 +37,11 @@ def check_lines(results: Sequence[CheckResult], width: int) -> list[str]:
     return lines
 
 
-def tally(results: Sequence[CheckResult]) -> str:
-    """e.g. `checks: 9 passed, 1 finding, 4 cannot tell`."""
+def tally(results: Sequence[CheckResult], *, above: bool = False) -> str:
+    """e.g. `9 passed, 1 finding, 4 cannot tell`; `above`: its findings were told already."""
     counts = {outcome: sum(item.outcome == outcome for item in results) for outcome in WORDS}
     findings = f"{counts['finding']} finding{'' if counts['finding'] == 1 else 's'}"
+    findings += " (above)" if above and counts["finding"] else ""
     return f"{counts['passed']} passed, {findings}, {counts['cannot_tell']} cannot tell"
 
 

@@ -85,7 +85,7 @@ def _findings(report: StandaloneReport, width: int, *, verbose: bool) -> list[li
     if verbose:
         return [[f"Checks: {tally(results)}", *check_lines(results, width)]]
     shown = [item for item in report.diagnosis.findings if not _is_on_top(item, report)]
-    title = f"Findings (checks: {tally(results)}):" if shown else f"Checks: {tally(results)}"
+    title = f"Findings (checks: {tally(results)}):" if shown else f"Checks: {tally(results, above=True)}"
     return [[title, *finding_lines(shown, width)]]
 
 
