@@ -14,6 +14,7 @@ from orchestrator.diagnosis.verdict import (
     GOOD_FIT,
     SEPARATION,
     SERVED_OFFSET,
+    WEAK_FIT,
     Effect,
     MeasuredReading,
     Verdict,
@@ -68,7 +69,8 @@ def _headline(
     close = difference is not None and difference.low is not None and difference.low <= SEPARATION
     text = {
         "sound": "wiring is sound: serving feeds the drafter the states it reads best"
-        + (" (the runner-up may read as well)" if close else ""),
+        + (" (the runner-up may read as well)" if close else "")
+        + (f", but it has only {_percent(best)} at step 1" if _is_weak(best) else ""),
         "poor_fit": (
             f"no reading fits well: the best one has {_percent(best)} at step 1, and the order of the states hardly "
             "matters; the drafter may have been trained on a state that was not captured"
@@ -192,6 +194,10 @@ def _is_certain(best: MeasuredReading, difference: Estimate | None) -> bool:
     """Whether weights may be changed for this reading: it reads well, and surely better than what it was held to."""
     ahead = difference is not None and difference.low is not None and difference.low > SEPARATION
     return ahead and (best.figures.first_step.value or 0.0) >= GOOD_FIT
+
+
+def _is_weak(item: MeasuredReading) -> bool:
+    return (item.figures.first_step.value or 0.0) < WEAK_FIT
 
 
 def _percent(item: MeasuredReading) -> str:

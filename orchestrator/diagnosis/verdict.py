@@ -35,6 +35,9 @@ GOOD_FIT = 0.5
 Seen on held-out rows of two small drafters: 0.65 where they were fed what they were trained on, 0.30 where not.
 """
 
+WEAK_FIT = 0.3
+"""Step-1 accuracy below which a wiring that is sound is said to come with a weak drafter: what mis-fed ones show."""
+
 CHANGE_SEPARATION = 0.02
 """Accepted drafts a position by which a change of the computation must be ahead at least, like `SEPARATION`; the
 smallest loss in the field that someone traced to its cause (a rotary base) was 0.05."""

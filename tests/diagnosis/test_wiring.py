@@ -3,9 +3,12 @@ from dataclasses import replace
 import pytest
 
 from orchestrator.diagnosis.verdict import WiringVerdict
+from orchestrator.diagnosis.wiring import judge as judge_measured
 from orchestrator.diagnosis.wiring import judge_wiring
 from orchestrator.errors import InvalidRunError
 from remote_payload.schema import DeclaredWiring
+from remote_payload.schema.standalone import GraphFlag
+from tests.support.made_measured import WORSE, Made, Rows, made_measured
 from tests.support.made_results import made_declared, made_hits, made_readings, made_result, made_row
 
 STORY = {((0, 1, 2), 1): 0.75, ((1, 2, 3), 1): 0.30, ((0, 2, 1), 1): 0.45}
@@ -66,6 +69,14 @@ def test_close_readings_cannot_be_separated() -> None:
     assert ahead.best is not ahead.declared
     assert ahead.verdict == "cannot_separate"
     assert "cannot separate" in ahead.headline
+
+
+def test_a_sound_wiring_of_a_weak_drafter_says_so() -> None:
+    weak = {((0, 1, 2), 1): 0.25, ((0, 2, 1), 1): 0.1}
+    verdict = judge(weak, made_declared((0, 2, 4), EMBED))
+    assert verdict.verdict == "sound"
+    assert "but it has only 2" in verdict.headline
+    assert "only" not in judge(STORY, made_declared((0, 2, 4), EMBED)).headline
 
 
 def test_a_tie_counts_for_the_declared_reading() -> None:
@@ -246,3 +257,63 @@ def test_a_result_without_a_full_reading_is_no_result() -> None:
         judge_wiring(made_result(screened, made_declared((0, 2, 4), EMBED)), row_facts, hits)
     with pytest.raises(InvalidRunError, match="expected hits of the reading"):
         judge_wiring(made_result(readings, made_declared((0, 2, 4), EMBED)), row_facts, ())
+
+
+def test_a_computation_that_is_served_otherwise_is_mis_read() -> None:
+    readings = (Made(changes=("feedback=normed",)), Made((0.75, 0.35, 0.35, 0.35)), WORSE)
+    verdict = judge_measured(made_measured(readings))
+    assert verdict.verdict == "mis_read"
+    assert verdict.headline == (
+        "mis-read: serving would compute feedback=raw, the drafter reads best with feedback=normed"
+    )
+    assert verdict.against == "declared"
+    assert verdict.fix[0] == 'set in the drafter\'s config.json: "norm_output": true'
+    (effect,) = verdict.misread
+    assert (effect.keys, effect.best, effect.served) == (("feedback",), ("normed",), ("raw",))
+
+
+def test_what_is_served_is_found_by_its_changes() -> None:
+    declared = replace(made_declared((0, 2, 4), EMBED), changes=("residual=raw",))
+    served = Made((0.5, 0.4, 0.4, 0.4), changes=("residual=raw",))
+    flag = GraphFlag(name="residual", value="normed", source="config", evidence="config.json", served="raw")
+    verdict = judge_measured(made_measured((Made(), served, WORSE), declared=declared, checkpoint_graph=(flag,)))
+    assert verdict.declared is not None
+    assert verdict.declared.facts.name == served.name
+    assert verdict.verdict == "mis_read"
+    assert "vLLM" in verdict.fix[0]
+
+
+def test_a_simpler_reading_that_is_as_good_stands() -> None:
+    readings = (Made((0.755, 0.72, 0.7, 0.7), changes=("rope=theta 1e+06",)), Made(), WORSE)
+    verdict = judge_measured(made_measured(readings))
+    assert verdict.verdict == "sound"
+    assert verdict.best.facts.changes == ()
+    assert verdict.effects == ()
+
+
+def test_a_large_lead_on_few_rows_is_not_waved_through() -> None:
+    readings = (Made(changes=("feedback=normed",)), Made((0.75, 0.35, 0.35, 0.35)), WORSE)
+    verdict = judge_measured(made_measured(readings, rows=Rows(count=4)))
+    assert verdict.verdict == "cannot_separate"
+    assert verdict.best.facts.changes == ("feedback=normed",)
+
+
+def test_states_are_not_blamed_for_what_the_computation_costs() -> None:
+    served = Made((0.5, 0.3, 0.3, 0.3), LATER)  # what the raw residual costs; the inputs are as good
+    readings = (
+        Made(changes=("residual=normed",)),
+        Made((0.75, 0.72, 0.7, 0.7), LATER, 1, ("residual=normed",)),
+        served,
+    )
+    verdict = judge_measured(made_measured(readings, declared=made_declared((2, 4, 5), LATER)))
+    assert verdict.verdict != "mis_wired"
+
+
+def test_a_control_is_never_the_best_reading() -> None:
+    verdict = judge_measured(made_measured((Made(changes=("states=zeroed",)), Made((0.7, 0.6, 0.6, 0.6)), WORSE)))
+    assert verdict.best.facts.changes == ()
+
+
+def test_controls_alone_are_no_result() -> None:
+    with pytest.raises(InvalidRunError, match="measured on all rows"):
+        judge_measured(made_measured((Made(changes=("states=zeroed",)),)))

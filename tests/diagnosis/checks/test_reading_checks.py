@@ -69,6 +69,10 @@ class TestWiring:
         assert result.outcome == "cannot_tell"
         assert needs in (result.needs or "")
 
+    def test_a_weak_drafter_is_not_passed(self):
+        readings = (Made((0.2, 0.2, 0.2, 0.2)), Made((0.1, 0.1, 0.1, 0.1), LATER))
+        assert only(wiring(made_measured(readings)), "wiring").outcome == "cannot_tell"
+
     def test_too_few_rows_cannot_tell(self):
         declared = made_declared((2, 4, 5), LATER)
         result = only(wiring(made_measured(rows=Rows(count=3), declared=declared)), "wiring")
