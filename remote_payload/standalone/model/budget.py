@@ -17,3 +17,15 @@ class Budget:
     """What readings computed together hold: half for their prefixes, half for the activations of a block of chains."""
     projection_bytes: int = 1024 * MIB
     """Projections (state, slot) kept for a row's later readings; those that do not fit are made again."""
+    kept_bytes: int = 1024 * MIB
+    """Prepared rows kept between the passes of a search; those that do not fit are read again."""
+
+    def smaller(self) -> "Budget":
+        """Half of everything, down to pieces so small that halving them gains nothing."""
+        return Budget(
+            logit_bytes=max(MIB, self.logit_bytes // 2),
+            score_bytes=max(MIB, self.score_bytes // 2),
+            reading_bytes=max(8 * MIB, self.reading_bytes // 2),
+            projection_bytes=self.projection_bytes // 2 // MIB * MIB,
+            kept_bytes=self.kept_bytes // 2 // MIB * MIB,
+        )

@@ -27,6 +27,7 @@ from remote_payload.standalone.model.inputs import RowInputs
 from remote_payload.standalone.model.layer import Layer
 from remote_payload.standalone.model.norm import rms_norm
 from remote_payload.standalone.model.rope import Angles, rope_tables
+from remote_payload.standalone.model.sizes import activation_numbers, prefix_numbers
 from remote_payload.standalone.model.weights import Weights
 
 SMALL_BLOCK = 256
@@ -165,7 +166,10 @@ class Drafter:
     ) -> Batch:
         """The prefix of readings (slots, token offset) of one graph; `sizes` are the steps and the block."""
         steps, block = sizes
-        hidden = torch.stack([self._fuse.fused(inputs, graph, slots) for slots, _ in readings])  # (R, T', H)
+        size = (len(readings), inputs.length, self.config.hidden_size)
+        hidden = torch.empty(size, device=self.device, dtype=self.dtype)  # (R, T', H)
+        for (slots, _), out in zip(readings, hidden, strict=True):
+            self._fuse.fuse(inputs, graph, slots, out)
         shared = Shared(
             layers=self.layers,
             graph=graph,
@@ -179,25 +183,11 @@ class Drafter:
     def _sizes(self, inputs: RowInputs) -> tuple[int, int]:
         """How many readings are computed together, and in blocks of how many positions."""
         half = self.budget.reading_bytes // 2
-        prefix = inputs.length * self.prefix_width() * self.dtype.itemsize
-        activations = self.activation_width() * self.dtype.itemsize
+        prefix = inputs.length * prefix_numbers(self.config) * self.dtype.itemsize
+        activations = activation_numbers(self.config) * self.dtype.itemsize
         count = len(inputs.positions)
         together = max(1, min(half // prefix, half // (activations * min(count, SMALL_BLOCK))))
         return together, max(1, half // (activations * together))
-
-    def prefix_width(self) -> int:
-        """Numbers that one reading holds for each position of the prefix."""
-        hidden = self.config.hidden_size * (1 if len(self.layers) == 1 else 2)
-        heads = [
-            layer.attention.kv_heads * (layer.attention.key_dim + layer.attention.value_dim) for layer in self.layers
-        ]
-        return hidden + sum(heads)
-
-    def activation_width(self) -> int:
-        """Numbers that one reading holds for each chain of a block, about."""
-        attention = self.layers[0].attention
-        heads = attention.kv_heads * (attention.key_dim + attention.value_dim)
-        return 3 * self.config.intermediate_size + 8 * self.config.hidden_size + 4 * attention.query_width + 4 * heads
 
     def _token_part(self, inputs: RowInputs, embedding: str) -> torch.Tensor:
         """The first layer's embedding half for every token of the row, (T, W)."""

@@ -42,22 +42,21 @@ class Fuse:
             return "input_norm.weight" if graph.input_norm == "joint" else "fc_norm.*.weight"
         return None
 
-    def fused(self, inputs: RowInputs, graph: Graph, slots: tuple[int, ...]) -> torch.Tensor:
-        """The hidden input of one wiring, (T', H)."""
+    def fuse(self, inputs: RowInputs, graph: Graph, slots: tuple[int, ...], out: torch.Tensor) -> None:
+        """Write the hidden input of one wiring into `out` (T', H)."""
         if graph.input == "final_state":
             assert inputs.final is not None, "this graph reads final states"
-            total = inputs.final.to(device=self._device, dtype=self._dtype)
-            total = torch.zeros_like(total) if graph.states == "zeroed" else total
+            out.copy_(inputs.final)
+            if graph.states == "zeroed":
+                out.zero_()
         else:
-            total = self._sum(inputs, graph, slots)
+            self._sum(inputs, graph, slots, out)
         if graph.states == "shuffled":
-            total = total[shuffled_order(len(total)).to(self._device)]
-        return total
+            out.copy_(out[shuffled_order(len(out)).to(self._device)])
 
-    def _sum(self, inputs: RowInputs, graph: Graph, slots: tuple[int, ...]) -> torch.Tensor:
+    def _sum(self, inputs: RowInputs, graph: Graph, slots: tuple[int, ...], total: torch.Tensor) -> None:
         assert len(slots) == len(self._slots), f"{len(self._slots)} slots have to be filled, found: {slots}"
-        width = len(self._slots[0])
-        total = torch.zeros(inputs.length, width, device=self._device, dtype=self._dtype)  # (T', H)
+        total.zero_()
         if graph.states != "zeroed":
             for slot, state in enumerate(slots):
                 total += self._projection(inputs, state, slot, graph.input_norm)
@@ -67,7 +66,8 @@ class Fuse:
                 scale = torch.rsqrt(squares / size + self._eps)[:, None]
                 for part, factor in zip(self._pieces(total), self._pieces(scale), strict=True):
                     part.copy_(part.float() * factor)
-        return total if self._bias is None else total.add_(self._bias)
+        if self._bias is not None:
+            total += self._bias
 
     def _projection(self, inputs: RowInputs, state: int, slot: int, norm: str) -> torch.Tensor:
         """One state through one slot of fc, (T', H)."""
