@@ -81,7 +81,7 @@ def _pair(value: dict[str, Any], aux: str, hidden: str, suffix: str) -> DataDial
         return DataDialectFacts(name="specforge", evidence=names)
     for told, holds in (
         ("`conversation_id` is stored", "conversation_id" in value),
-        ("`base_hidden_prenorm` is stored", "base_hidden_prenorm" in value),
+        (f"`base_hidden_prenorm` is {value.get('base_hidden_prenorm') is True}", "base_hidden_prenorm" in value),
         ("there is no `loss_mask`", "loss_mask" not in value),
         ("files end in .pt", suffix == ".pt"),
     ):

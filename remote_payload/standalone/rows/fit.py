@@ -5,6 +5,8 @@ from pathlib import Path
 from remote_payload.failure import JobFailure, rows_failure
 from remote_payload.schema.standalone import SkippedRow
 
+PRE_NORM = ("speculators", "speculators_old_v1")
+"""Dialects that always store the final state before the target's final norm."""
 TOLD_ROWS = 5
 """Rows that a failure names at most."""
 
@@ -18,6 +20,15 @@ def no_usable_row(folder: Path, skipped: tuple[SkippedRow, ...]) -> JobFailure:
         hint=f"look at the rows in: {folder}",
         details=lines + more,
     )
+
+
+def check_norm(dialect: str | None, target: Path, *, known: bool) -> None:
+    """Raise JobFailure(rows) where the final states need the target's final norm and it is not `known`."""
+    if dialect in PRE_NORM and not known:
+        raise rows_failure(
+            f"{dialect} stores final states before the target's final norm, which was not found in: {target}",
+            hint="give the whole folder of the target: what it would answer is computed through its norm",
+        )
 
 
 def check_fit(captured: int, slots: int, states: tuple[int, ...] | None, layers: int | None) -> None:

@@ -50,7 +50,7 @@ def load_dict(path: Path) -> dict[str, Any]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about pickle protocols: the file is read or refused, either is told
-            value = torch.load(source, map_location="cpu", weights_only=True, mmap=mapped)
+            value = torch.load(str(path) if mapped else source, map_location="cpu", weights_only=True, mmap=mapped)
     except pickle.UnpicklingError as error:
         _refuse(error)
     except (RuntimeError, EOFError) as error:

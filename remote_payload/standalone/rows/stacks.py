@@ -19,6 +19,8 @@ def stacked(found: object, what: str, size: int, tokens: int) -> torch.Tensor:
         value = value[0]
     if value.dim() == 3 and value.shape[0] != 1 and value.shape[2] == size:
         return _token_first(value, what, tokens)
+    if value.dim() == 3 and value.shape[0] != 1 and value.shape[2] % size:
+        raise RowError(f"its {what} must be {size} wide (the drafter's target), found: {value.shape[2]}")
     flat = matrix(value, what)
     if flat.shape[1] == 0 or flat.shape[1] % size:
         raise RowError(f"its {what} must be n * {size} wide (the drafter's target), found: {flat.shape[1]}")

@@ -7,9 +7,10 @@ from remote_payload.failure import JobFailure
 from remote_payload.standalone.rows.embedding_slots import embedding_slots
 from tests.standalone.running import DATA, run_job
 from tests.standalone.test_job import BUNDLE
-from tests.support.tiny import Tiny, row_tensors, target_tensors, write_row, write_rows
+from tests.support.tiny import Tiny, row_tensors, target_tensors, write_model, write_row, write_rows
 
 TINY = Tiny()
+TARGET_CONFIG = {"architectures": ["LlamaForCausalLM"], "num_hidden_layers": TINY.layers, "vocab_size": TINY.vocab}
 TABLE = target_tensors(TINY)["model.embed_tokens.weight"]
 
 
@@ -86,8 +87,9 @@ def test_progress_is_true_and_ends_complete(tmp_path, made):
     out = run_job(tmp_path / "out", **made, max_rows=2, search_rows=4)
     told = [event for event in out.events if event.kind == "progress"]
     ends = {(event.name, event.message): (event.done, event.total) for event in told}
-    stages = ["first step of 24 wirings", "all steps of 8 wirings", "other token offsets"]
-    assert [ends["wirings", stage] for stage in stages] == [(2, 2)] * 3
+    stages = [ends[name, stage] for name, stage in ends if name == "wirings"]
+    assert len(stages) >= 3
+    assert stages == [(2, 2)] * len(stages)
     assert {event.total for event in told} == {2}
     assert (told[-1].name, told[-1].done) == ("rows", 2)
 
@@ -103,3 +105,46 @@ def test_many_skipped_rows_are_told_by_five_and_a_count(tmp_path, made):
     with pytest.raises(JobFailure, match="none of the 9 rows") as caught:
         run_job(tmp_path / "none", **(made | {"rows": bad}))
     assert (len(caught.value.failure.details), caught.value.failure.details[-1]) == (6, "and 4 more")
+
+
+def test_the_dialect_of_most_rows_is_the_rows(tmp_path, made):
+    rows = write_rows(tmp_path / "rows", TINY, lengths=(20,) * 4)
+    odd = row_tensors(TINY, 20, 6)
+    write_row(rows, 1, {f"{name}s" if name.endswith("state") else name: value for name, value in odd.items()})
+    facts = run_job(tmp_path / "out", **(made | {"rows": rows}), steps=1).result.rows
+    assert (facts.used, facts.dialect.name) == (3, "specforge")
+    assert [(row.name, row.reason) for row in facts.skipped] == [
+        ("rows_0-2000/data_1.ckpt", "it is a row of torchspec, most rows are of: specforge")
+    ]
+
+
+@pytest.mark.parametrize("split", ["rows", "heldout"])
+def test_rows_of_another_target_end_the_job_with_both_widths(tmp_path, made, split):
+    other = write_rows(tmp_path / "other", Tiny(target_hidden=17))
+    with pytest.raises(JobFailure) as caught:
+        run_job(tmp_path / "out", **(made | {split: other}), steps=1)
+    failure = caught.value.failure
+    assert failure.kind == "rows"
+    assert "n * 16 wide (the drafter's target), found: 68" in failure.message
+    assert str(other) in (failure.hint or "")
+
+
+def test_final_states_before_a_norm_that_is_not_there(tmp_path, made):
+    """speculators stores them so; without the norm no one knows what the target would say."""
+    write_model(made["target"], TARGET_CONFIG, {k: v for k, v in target_tensors(TINY).items() if "norm" not in k})
+    rows = tmp_path / "listed"
+    rows.mkdir()
+    for number in range(2):
+        row = row_tensors(TINY, 20, 6, salt=number)
+        layers = [*row.pop("aux_hidden_state")[0].view(20, 4, 16).unbind(1), row.pop("hidden_state")[0]]
+        torch.save(row | {"hidden_states": layers}, rows / f"data_{number}.pt")
+    with pytest.raises(JobFailure, match="before the target's final norm, which was not found") as caught:
+        run_job(tmp_path / "out", **(made | {"rows": rows}), steps=1)
+    assert caught.value.failure.kind == "rows"
+
+
+@pytest.mark.parametrize("split", ["rows", "heldout"])
+def test_fewer_captured_states_than_the_drafter_joins(tmp_path, made, split):
+    narrow = write_rows(tmp_path / "narrow", Tiny(captured=2))
+    with pytest.raises(JobFailure, match="joins 3 states, the rows hold only: 2"):
+        run_job(tmp_path / "out", **(made | {split: narrow}), steps=1)

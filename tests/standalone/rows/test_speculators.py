@@ -82,7 +82,7 @@ def test_a_merged_jsonl_serves_as_well(tmp_path):
     ("changed", "says"),
     [
         ({"hidden_states": torch.zeros(9, HIDDEN)}, "captured ones and the final one last, found: 1"),
-        ({"hidden_states": torch.zeros(9, 5, 24)}, "must have shape [1, T, width] or [T, width]"),
+        ({"hidden_states": torch.zeros(9, 5, 24)}, "must be 16 wide (the drafter's target), found: 24"),
         ({"hidden_states": torch.zeros(8, 5, HIDDEN)}, "lengths differ: 9 tokens, 9 of loss mask, 8 captured"),
         ({"hidden_states": torch.full((9, 5, HIDDEN), float("nan"))}, "NaN or infinity in its captured states"),
         ({"token_ids": torch.zeros(9)}, "no row of the prepared dataset"),
