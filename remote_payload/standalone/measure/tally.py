@@ -1,5 +1,6 @@
 """How readings did on the same positions, and by how much one is surely ahead of another."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -102,7 +103,7 @@ class Tally:
             paired_with=self.paired_with,
             paired_first_step_hits=first,
             paired_leading_hits=leading,
-            paired_error=error,
+            paired_error=error if error is not None and math.isfinite(error) else None,  # one run has no spread
         )
 
 
