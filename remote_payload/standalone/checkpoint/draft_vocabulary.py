@@ -25,8 +25,8 @@ class DraftVocabulary:
     """The map as it was read."""
 
     readings: dict[Vocabulary, torch.Tensor]
-    """Target token of each draft token (D,) int64, -1 where it leads nowhere: the chosen reading, and every sensible
-    one that means something else."""
+    """Target token of each draft token (D,) int64, -1 where it leads nowhere: the chosen reading, SGLang's, and every
+    sensible one that means something else."""
     flag: GraphFlag
     facts: VocabularyFacts
     offsets: torch.Tensor | None = None
@@ -74,10 +74,15 @@ def read_vocabulary(
         readings=tuple(_facts(kind, found, tokens) for kind, found in ids.items()),
     )
     chosen = _choose(ids, values, vocab)
-    others = {kind: found for kind, found in ids.items() if _sensible(found) and not torch.equal(found, ids[chosen])}
+    flag = _flag(chosen, ids, None if stored is None else stored.name)
+    others = {
+        kind: found
+        for kind, found in ids.items()
+        if (_sensible(found) or kind == flag.served) and not torch.equal(found, ids[chosen])
+    }
     return DraftVocabulary(
         readings={chosen: ids[chosen]} | others,
-        flag=_flag(chosen, ids, None if stored is None else stored.name),
+        flag=flag,
         facts=facts,
         offsets=values,
         warnings=_warnings(chosen, ids, tokens, masked=mask is not None),
