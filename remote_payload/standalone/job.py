@@ -18,17 +18,15 @@ from remote_payload.standalone.graph import Reading
 from remote_payload.standalone.journal import Journal, Report
 from remote_payload.standalone.measure.finals import FullMeasure, finalists
 from remote_payload.standalone.measure.hits_file import HELDOUT_NAME, NAME, HitsFile
-from remote_payload.standalone.measure.partial import Partial
 from remote_payload.standalone.measure.profile import self_fed, zones
 from remote_payload.standalone.measure.sample import Sample
 from remote_payload.standalone.measure.sweep import sweep
-from remote_payload.standalone.measure.tally import Tally
+from remote_payload.standalone.measure.tally import Measurer, Tally
 from remote_payload.standalone.result import Outcome, SplitMeasured, assemble
 from remote_payload.standalone.resume import open_partial
 
 RESULT_NAME = "standalone.json"
-FURTHER = 4
-"""Times the rows searched on: so many more may have to prove a change of the computation."""
+NAMES = (NAME, HELDOUT_NAME)
 
 
 def run(job: StandaloneJob, result_folder: Path, report: Report) -> None:
@@ -52,40 +50,45 @@ def run(job: StandaloneJob, result_folder: Path, report: Report) -> None:
 
 def _run(job: StandaloneJob, device: torch.device, folder: Path, journal: Journal) -> None:
     with journal.phase("load"):
-        ready = setup.load(job, device, journal)
-        checkpoint = ready.checkpoint
+        loaded = setup.load(job, journal)
+        checkpoint = loaded.checkpoint
     with journal.phase("look"):
-        train = setup.look(job, ready, journal)
+        train = setup.look(job, loaded, journal)
+        splits = [train] if loaded.heldout is None else [train, setup.look(job, loaded, journal, train)]
         declared = setup.declared_wiring(job, checkpoint)
         task = setup.task_of(job, checkpoint, train.kind, declared)
+        memory, budget = setup.plan_memory(job, checkpoint, splits, device, journal)
+        measurer = setup.make_drafter(job, checkpoint, device, budget)
+        measurers = [setup.measurer_for(rows, measurer, checkpoint) for rows in splits]
     with contextlib.ExitStack() as stack:
-        partial = stack.enter_context(open_partial(job, checkpoint, ready.folders, str(device), RunDir(folder.parent)))
-        capture = _capture(job, train, device, journal)
+        partial = stack.enter_context(open_partial(job, checkpoint, loaded.folders, str(device), RunDir(folder.parent)))
+        capture = _capture(job, train, measurers[0], device, journal)
         with journal.phase("search"):
-            spans = ((0, job.search_rows), (job.search_rows, FURTHER * job.search_rows))
-            samples = [Sample(train.source, train.measurer, journal, partial, span) for span in spans]
+            further = setup.FURTHER * job.search_rows
+            samples = [
+                Sample(train.source, measurers[0], journal, partial, span, budget.kept_bytes // 2)
+                for span in ((0, job.search_rows), (job.search_rows, further))
+            ]
             found = sweep(task, *samples)
-            alone = self_fed(samples[0], train.measurer, found.best, job.steps)
-            by_zone = zones(samples[0], train.measurer, found.best)
+            alone = self_fed(samples[0], measurers[0], found.best, job.steps)
+            by_zone = zones(samples[0], measurers[0], found.best)
             del samples
         finals = finalists(found, task, checkpoint.served)
-        files = [stack.enter_context(HitsFile(folder, NAME))]
-        measured, heldout = _measure(train, finals, partial, files[0], journal), None
-        if ready.heldout is not None:
-            files.append(stack.enter_context(HitsFile(folder, HELDOUT_NAME)))
-            with journal.phase("look at held-out rows"):
-                other = setup.look(job, ready, journal, train)
-            _check_slots(finals, other)
-            heldout = _measure(other, finals, partial, files[1], journal)
+        _check_slots(finals, splits[-1])
+        files = [stack.enter_context(HitsFile(folder, name)) for _, name in zip(splits, NAMES, strict=False)]
+        measured = [
+            _measure(rows, finals, FullMeasure(measurer=own, journal=journal, partial=partial, split=rows.split), file)
+            for rows, own, file in zip(splits, measurers, files, strict=True)
+        ]
         outcome = Outcome(
             declared=declared,
             found=found,
             self_fed=alone,
             zones=by_zone,
-            train=measured,
-            heldout=heldout,
+            train=measured[0],
+            heldout=measured[1] if len(measured) > 1 else None,
             capture=capture,
-            memory=None,
+            memory=memory,
         )
         result = assemble(job, checkpoint, device, journal, outcome)
         for file in files:
@@ -94,38 +97,35 @@ def _run(job: StandaloneJob, device: torch.device, folder: Path, journal: Journa
         partial.remove()
 
 
-def _capture(job: StandaloneJob, train: setup.Rows, device: torch.device, journal: Journal) -> CaptureCheck | None:
+def _capture(
+    job: StandaloneJob, train: setup.Rows, measurer: Measurer, device: torch.device, journal: Journal
+) -> CaptureCheck | None:
     """A few rows against a fresh forward of the target, where that can be run here."""
     if job.capture_rows == 0 or job.target is None:
         return None
     with journal.phase("capture"):
         rows = list(islice(train.source.usable(), job.capture_rows))
-        answers = train.measurer.teacher.answers
-        return check_capture(
-            setup.path(job.target), rows, job.states, answers, device=device, limit_bytes=job.max_memory_bytes
-        )
+        answers, limit = measurer.teacher.answers, job.max_memory_bytes
+        return check_capture(setup.path(job.target), rows, job.states, answers, device=device, limit_bytes=limit)
 
 
-def _measure(
-    rows: setup.Rows, finals: Iterable[Reading], partial: Partial, hits_file: HitsFile, journal: Journal
-) -> SplitMeasured:
+def _measure(rows: setup.Rows, finals: Iterable[Reading], full: FullMeasure, hits_file: HitsFile) -> SplitMeasured:
     """Every final reading on every row of a split."""
     tallies = [Tally(reading=reading, stage="full") for reading in finals]
-    with journal.phase("measure" if rows.split == "train" else "heldout"):
-        full = FullMeasure(measurer=rows.measurer, journal=journal, partial=partial, split=rows.split)
+    with full.journal.phase("measure" if rows.split == "train" else "heldout"):
         counts = full.run(tallies, rows.source, hits_file, rows.look.look)
-    journal.count_tokens(counts.tokens)
+    full.journal.count_tokens(counts.tokens)
     rows.source.tell_more_skipped()
     facts = rows.look.facts(rows.source, rows.kind, rows.states, counts)
     return SplitMeasured(facts=facts, tallies=tuple(tallies))
 
 
-def _check_slots(finals: Sequence[Reading], heldout: setup.Rows) -> None:
-    """Raise JobFailure(rows) where the held-out rows lack a state that a reading takes."""
+def _check_slots(finals: Sequence[Reading], rows: setup.Rows) -> None:
+    """Raise JobFailure(rows) where rows lack a state that a reading takes: held-out ones may hold fewer."""
     last = max(max(reading.slots) for reading in finals)
-    if last >= heldout.kind.captured:
+    if last >= rows.kind.captured:
         raise rows_failure(
             f"the readings to be measured take captured state {last} (counted from 0), the held-out rows hold only: "
-            f"{heldout.kind.captured}",
+            f"{rows.kind.captured}",
             hint="capture the held-out rows as the train rows were captured",
         )

@@ -39,6 +39,10 @@ class Journal:
         self.warnings.append(message)
         self._tell("warning", name, message)
 
+    def note(self, name: str, message: str) -> None:
+        """Tell something worth knowing that is no warning."""
+        self._tell("note", name, message)
+
     def tell_skipped(self, name: str, reason: str) -> None:
         """Tell of a skipped row; the result names it among its rows."""
         self._tell("warning", "row_skipped", f"{name}: {reason}")
@@ -61,5 +65,5 @@ class Journal:
             )
         )
 
-    def _tell(self, kind: Literal["phase", "warning"], name: str, message: str) -> None:
+    def _tell(self, kind: Literal["phase", "warning", "note"], name: str, message: str) -> None:
         self._report(Event(time_unix_s=time.time(), kind=kind, name=name, message=message))

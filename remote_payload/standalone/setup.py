@@ -1,23 +1,27 @@
 """Everything a test needs before it measures: the checkpoint on its device, the rows that were looked at."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
 
 from remote_payload.schema.job import StandaloneJob
-from remote_payload.schema.standalone import DeclaredWiring
+from remote_payload.schema.standalone import DeclaredWiring, MemoryPlan
 from remote_payload.standalone.checkpoint.declared import declare
 from remote_payload.standalone.checkpoint.load import Checkpoint, load_checkpoint
 from remote_payload.standalone.graph import Reading
 from remote_payload.standalone.journal import Journal
+from remote_payload.standalone.measure import wirings
 from remote_payload.standalone.measure.acceptance import Teacher
 from remote_payload.standalone.measure.factors import choices
 from remote_payload.standalone.measure.finals import Split
 from remote_payload.standalone.measure.tally import Measurer
 from remote_payload.standalone.measure.task import Task
+from remote_payload.standalone.model.budget import Budget
 from remote_payload.standalone.model.drafter import Drafter
+from remote_payload.standalone.model.memory import Work, plan
 from remote_payload.standalone.rows.embedding_slots import check_labels
 from remote_payload.standalone.rows.files import RowFolder, find_rows
 from remote_payload.standalone.rows.fit import check_fit
@@ -25,15 +29,16 @@ from remote_payload.standalone.rows.row import RowReader
 from remote_payload.standalone.rows.source import RowKind, RowSource
 from remote_payload.standalone.split_look import SplitLook
 
+FURTHER = 4
+"""Times the rows searched on: so many more may have to prove a change of the computation."""
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ready:
-    """A loaded drafter with its teacher, and the folders of rows."""
+class Loaded:
+    """The checkpoint, and the folders of rows."""
 
     checkpoint: Checkpoint
-    measurer: Measurer
     train: RowFolder
     heldout: RowFolder | None
 
@@ -50,13 +55,12 @@ class Rows:
     split: Split
     source: RowSource
     kind: RowKind
-    measurer: Measurer
     states: tuple[int, ...] | None
     """Labels of its captured states."""
     look: SplitLook
 
 
-def load(job: StandaloneJob, device: torch.device, journal: Journal) -> Ready:
+def load(job: StandaloneJob, journal: Journal) -> Loaded:
     """Read the checkpoint, list the rows. Raises JobFailure."""
     checkpoint = load_checkpoint(path(job.draft), path(job.target) if job.target else None)
     train = find_rows(path(job.rows), path(job.merged) if job.merged else None, job.max_rows)
@@ -64,24 +68,25 @@ def load(job: StandaloneJob, device: torch.device, journal: Journal) -> Ready:
     if job.heldout is not None:
         merged = path(job.heldout_merged) if job.heldout_merged else None
         heldout = find_rows(path(job.heldout), merged, job.max_rows)
-    measurer = Measurer(
-        drafter=Drafter(checkpoint, device, DTYPES[job.dtype]),
-        teacher=Teacher(checkpoint.teacher_head, checkpoint.target_ids, device, checkpoint.vocabularies),
-    )
-    checkpoint.weights.clear()  # the drafter has its own copies; a large one should not be in memory twice
-    _warn_of_checkpoint(checkpoint, journal)
-    return Ready(checkpoint=checkpoint, measurer=measurer, train=train, heldout=heldout)
+    for warning in checkpoint.warnings:
+        journal.warn("checkpoint", warning)
+    unexpected = [problem.found for problem in checkpoint.facts.problems]
+    if unexpected:
+        journal.warn(
+            "unexpected_tensors", f"{len(unexpected)} unexpected tensor(s) were not used: {', '.join(unexpected)}"
+        )
+    return Loaded(checkpoint=checkpoint, train=train, heldout=heldout)
 
 
-def look(job: StandaloneJob, ready: Ready, journal: Journal, train: Rows | None = None) -> Rows:
-    """Look at the first rows of the train rows, or of the held-out ones where `train` is given.
+def look(job: StandaloneJob, loaded: Loaded, journal: Journal, train: Rows | None = None) -> Rows:
+    """Look at the first of the train rows, or of the held-out ones where `train` is given.
 
     Raises JobFailure(rows) where drafter, rows and labels do not belong together.
     """
-    checkpoint, folder = ready.checkpoint, ready.train
+    checkpoint, folder = loaded.checkpoint, loaded.train
     if train is not None:
-        assert ready.heldout is not None
-        folder = ready.heldout
+        assert loaded.heldout is not None
+        folder = loaded.heldout
     config = checkpoint.config
     reader = RowReader(
         folder=folder,
@@ -89,8 +94,7 @@ def look(job: StandaloneJob, ready: Ready, journal: Journal, train: Rows | None 
         vocab_size=config.vocab_size,
         steps=job.steps,
     )
-    measurer = Measurer(drafter=ready.measurer.drafter, teacher=ready.measurer.teacher.of_other_rows())
-    source = RowSource(reader, measurer, journal)
+    source = RowSource(reader, journal)
     kind = source.look(checkpoint, len(job.states) if job.states else None)
     states = job.states
     if train is not None and kind.captured != train.kind.captured:
@@ -100,16 +104,49 @@ def look(job: StandaloneJob, ready: Ready, journal: Journal, train: Rows | None 
             f"the held-out rows hold {kind.captured} captured states, the train rows {train.kind.captured}; slots were "
             "taken by their place, and the held-out ones are unlabelled",
         )
+    if kind.final_state == "pre_norm":
+        journal.warn("final_state", "the rows' final state is not normed; the target's final norm was applied")
     check_fit(kind.captured, checkpoint.slots, states, checkpoint.target.layers)
-    _check_embedding(kind.embedding_slots, states, journal, told=train is not None)
+    _check_embedding(kind, states, journal, told=train is not None)
     return Rows(
         split="train" if train is None else "heldout",
         source=source,
         kind=kind,
-        measurer=measurer,
         states=states,
         look=SplitLook.of(checkpoint, train.look if train else None),
     )
+
+
+def plan_memory(
+    job: StandaloneJob, checkpoint: Checkpoint, splits: Sequence[Rows], device: torch.device, journal: Journal
+) -> tuple[MemoryPlan, Budget]:
+    """The expected peak, told before anything large is held. Raises JobFailure(machine) where the limit is too low."""
+    work = Work(
+        row_tokens=max(rows.source.reader.longest_tokens(rows.kind.captured) for rows in splits),
+        captured=max(rows.kind.captured for rows in splits),
+        readings=wirings.FEW,
+        kept_rows=job.search_rows * (1 + FURTHER),
+    )
+    expected, budget = plan(checkpoint, work, dtype=DTYPES[job.dtype], device=device, limit_bytes=job.max_memory_bytes)
+    limit = "" if expected.limit_bytes is None else f", limit {expected.limit_bytes / 2**30:.2f} GiB"
+    journal.note("memory", f"expected peak {expected.expected_peak_bytes / 2**30:.2f} GiB ({expected.where}){limit}")
+    return expected, budget
+
+
+def make_drafter(job: StandaloneJob, checkpoint: Checkpoint, device: torch.device, budget: Budget) -> Measurer:
+    """Drafter and teacher on the device; the checkpoint gives up its weights."""
+    drafter = Drafter(checkpoint, device, DTYPES[job.dtype], budget)
+    checkpoint.weights.clear()  # the drafter has its own copies; a large one should not be in memory twice
+    teacher = Teacher(checkpoint.teacher_head, checkpoint.target_ids, device, checkpoint.vocabularies, budget)
+    return Measurer(drafter=drafter, teacher=teacher)
+
+
+def measurer_for(rows: Rows, measurer: Measurer, checkpoint: Checkpoint) -> Measurer:
+    """The same drafter with a teacher that reads the final states of these rows."""
+    teacher, norm = measurer.teacher.of_other_rows(), checkpoint.target_norm
+    if rows.kind.final_state == "pre_norm" and norm is not None:
+        teacher.expect_pre_norm(norm, checkpoint.target.rms_norm_eps)
+    return Measurer(drafter=measurer.drafter, teacher=teacher)
 
 
 def declared_wiring(job: StandaloneJob, checkpoint: Checkpoint) -> DeclaredWiring:
@@ -139,21 +176,13 @@ def path(text: str) -> Path:
     return Path(os.path.expanduser(text))
 
 
-def _warn_of_checkpoint(checkpoint: Checkpoint, journal: Journal) -> None:
-    for warning in checkpoint.warnings:
-        journal.warn("checkpoint", warning)
-    unexpected = [problem.found for problem in checkpoint.facts.problems]
-    if unexpected:
-        journal.warn(
-            "unexpected_tensors", f"{len(unexpected)} unexpected tensor(s) were not used: {', '.join(unexpected)}"
-        )
-
-
-def _check_embedding(
-    slots: tuple[int, ...] | None, states: tuple[int, ...] | None, journal: Journal, *, told: bool
-) -> None:
+def _check_embedding(kind: RowKind, states: tuple[int, ...] | None, journal: Journal, *, told: bool) -> None:
     """Labels that the rows contradict end the job; without labels, what the rows say about themselves is told once."""
-    if slots is not None and states is not None:
+    slots = kind.embedding_slots
+    if kind.embedding_shift:
+        where = "next" if kind.embedding_shift > 0 else "previous"
+        journal.warn("shifted_states", f"the captured states are those of the {where} token: rows are shifted by one")
+    elif slots is not None and states is not None:
         check_labels(slots, states)
     elif slots and not told:
         place = ", ".join(map(str, slots))

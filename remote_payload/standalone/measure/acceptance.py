@@ -12,14 +12,12 @@ from torch.nn.functional import linear
 
 from remote_payload.schema.standalone import ReadingHits, RowFacts
 from remote_payload.standalone.graph import Graph, Reading
+from remote_payload.standalone.model.budget import Budget
 from remote_payload.standalone.model.drafter import Drafter
 from remote_payload.standalone.model.head import argmax_in_pieces
 from remote_payload.standalone.model.inputs import RowInputs
 from remote_payload.standalone.model.norm import rms_norm
 from remote_payload.standalone.rows.row import Row
-
-VOCABULARY_BYTES = 64 << 20
-"""Logits that are searched for the best token of the drafter's, in pieces of about this size."""
 
 
 class Teacher:
@@ -35,8 +33,10 @@ class Teacher:
         target_ids: torch.Tensor,
         device: torch.device,
         vocabularies: Mapping[str, torch.Tensor] | None = None,
+        budget: Budget | None = None,
     ) -> None:
         """`target_ids` (D,) by the checkpoint's own reading of d2t; `vocabularies`: by every reading, by name."""
+        self._logit_bytes = (budget or Budget()).logit_bytes
         self._norm: tuple[torch.Tensor, float] | None = None
         self._stored_head = head
         self._head = head.to(device)  # (V, Ht)
@@ -68,7 +68,7 @@ class Teacher:
 
     def answers(self, final: torch.Tensor) -> torch.Tensor:
         """The target's greedy token y_j after each position, from final states (T, Ht); (T,)."""
-        return argmax_in_pieces(self.normed(final), self._head, "target")
+        return argmax_in_pieces(self.normed(final), self._head, "target", self._logit_bytes)
 
     def normed(self, final: torch.Tensor) -> torch.Tensor:
         """Final states (T, Ht) as lm_head reads them, on the device."""
@@ -87,7 +87,7 @@ class Teacher:
         found = answers.to(sayable.device, copy=True)
         if len(others) and bool(sayable.any()):
             kept = sayable.nonzero()[:, 0]
-            piece = max(1, VOCABULARY_BYTES // (len(self._head) * self._head.element_size()))
+            piece = max(1, self._logit_bytes // (2 * len(self._head) * self._head.element_size()))
             normed = self.normed(final[others.to(final.device)])
             for start in range(0, len(others), piece):
                 logits = linear(normed[start : start + piece], self._head)[:, kept]

@@ -12,6 +12,7 @@ from remote_payload.standalone.journal import Journal
 from remote_payload.standalone.measure.acceptance import (
     JudgedRow,
     aims,
+    judge_row,
     proposals,
     reading_hits,
     row_facts,
@@ -87,7 +88,7 @@ class FullMeasure:
 
     def _row(self, index: int, row: Row, finals: list[Tally], source: RowSource, look: Look) -> FullRow:
         known = self.partial.full_row(self.split, row.name, [tally.reading.name for tally in finals])
-        judged = source.judge(row)
+        judged = judge_row(self.measurer.drafter, self.measurer.teacher, row, source.reader.steps)
         look(row, judged.answers)
         if known is None:
             known = self._measure(index, judged, finals, source.reader.steps)

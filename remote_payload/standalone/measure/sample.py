@@ -7,7 +7,7 @@ import torch
 
 from remote_payload.standalone.graph import Reading
 from remote_payload.standalone.journal import Journal
-from remote_payload.standalone.measure.acceptance import JudgedRow, measure
+from remote_payload.standalone.measure.acceptance import JudgedRow, judge_row, measure
 from remote_payload.standalone.measure.partial import Partial
 from remote_payload.standalone.measure.tally import Measurer, Tally, counted_hits
 from remote_payload.standalone.rows.source import RowSource
@@ -44,10 +44,11 @@ class Sample:
                 yield self._row(index, judged)
         else:
             seen = 0
-            for index, judged in enumerate(self._source.first(self._skip + self._count, doing)):
+            for index, row in enumerate(self._source.first(self._skip + self._count, doing)):
                 if index < self._skip:
                     continue
                 seen += 1
+                judged = judge_row(self._measurer.drafter, self._measurer.teacher, row, self._source.reader.steps)
                 if _room(judged, self._measurer) * self._count <= self._kept_bytes:
                     self._kept[index] = judged
                 yield self._row(index, judged)

@@ -13,6 +13,8 @@ SAME_DIRECTION = 0.9995
 """Cosine from which a state counts as an embedding row: float8's rounding stays above, bfloat16's far above."""
 ENOUGH_TOKENS = 0.5
 """Share of tokens from which a slot is the embedding output: image tokens have other embeddings than the table's."""
+LOOKED_TOKENS = 256
+"""Tokens that are held against their neighbours' embeddings, all over the row."""
 
 
 def embedding_slots(states: torch.Tensor, tokens: torch.Tensor, table: torch.Tensor) -> tuple[int, ...]:
@@ -21,6 +23,14 @@ def embedding_slots(states: torch.Tensor, tokens: torch.Tensor, table: torch.Ten
     cosine = torch.nn.functional.cosine_similarity(states.float(), rows, dim=-1)  # (T, n)
     shares = (cosine > SAME_DIRECTION).float().mean(dim=0)
     return tuple((shares >= ENOUGH_TOKENS).nonzero()[:, 0].tolist())
+
+
+def embedding_shift(states: torch.Tensor, tokens: torch.Tensor, table: torch.Tensor) -> int:
+    """Of states (T, n, Ht), whether one is the embedding output of a neighbouring token: -1, +1, or 0 for none."""
+    at = torch.arange(1, len(tokens) - 1)
+    at = at[:: max(1, len(at) // LOOKED_TOKENS)]
+    shifts = (shift for shift in (-1, 1) if embedding_slots(states[at], tokens[at + shift], table))
+    return next(shifts, 0)
 
 
 def check_labels(slots: tuple[int, ...], states: tuple[int, ...]) -> None:

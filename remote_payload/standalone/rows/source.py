@@ -11,11 +11,9 @@ import torch
 from remote_payload.schema.standalone import DataDialectFacts, SkippedRow
 from remote_payload.standalone.checkpoint.load import Checkpoint
 from remote_payload.standalone.journal import Journal
-from remote_payload.standalone.measure.acceptance import JudgedRow, judge_row
-from remote_payload.standalone.measure.tally import Measurer
-from remote_payload.standalone.rows.embedding_slots import embedding_slots
+from remote_payload.standalone.rows.embedding_slots import embedding_shift, embedding_slots
 from remote_payload.standalone.rows.final_state import final_state_kind
-from remote_payload.standalone.rows.fit import no_usable_row
+from remote_payload.standalone.rows.fit import check_norm, no_usable_row
 from remote_payload.standalone.rows.row import Row, RowReader, beginning
 
 SEARCH_RESPONSES = 256
@@ -42,20 +40,22 @@ class RowKind:
     """Whose row it is, and what says so."""
     embedding_slots: tuple[int, ...] | None
     """Captured states that are the target's embedding output; None = its embedding is unknown."""
+    embedding_shift: int
+    """A captured state is the embedding output of the token so many further on, not of its own; 0 = none is so."""
 
 
 class RowSource:
     """Streams the rows of one job; only one row is in memory."""
 
-    def __init__(self, reader: RowReader, measurer: Measurer, journal: Journal) -> None:
+    def __init__(self, reader: RowReader, journal: Journal) -> None:
         self.reader = reader
         self.skipped: dict[str, SkippedRow] = {}
         self._captured: int | None = None
         self._dialect: str | None = None
-        self._measurer, self._journal = measurer, journal
+        self._journal = journal
 
     def look(self, checkpoint: Checkpoint, labels: int | None) -> RowKind:
-        """Look at the first usable rows; a final state before the target's norm will be normed from now on.
+        """Look at the first usable rows.
 
         Rows of another dialect than most, or with another number of states than most of these, or than there are
         `labels`, are skipped from now on.
@@ -68,25 +68,15 @@ class RowSource:
         captured = labels if labels in counts else counts.most_common(1)[0][0]
         most, _ = Counter(kind for kind in kinds if kind.captured == captured).most_common(1)[0]
         self._captured, self._dialect = captured, dialect.name if dialect else None
-        norm = checkpoint.target_norm
-        if most.final_state == "pre_norm" and norm is not None:
-            self._measurer.teacher.expect_pre_norm(norm, checkpoint.target.rms_norm_eps)
-            self._journal.warn(
-                "final_state", "the rows' final state is not normed; the target's final norm was applied"
-            )
+        check_norm(self._dialect, checkpoint.target.folder, known=checkpoint.target_norm is not None)
         return most
 
-    def first(self, count: int, doing: str) -> Iterator[JudgedRow]:
+    def first(self, count: int, doing: str) -> Iterator[Row]:
         """The beginnings of the first usable rows, with progress told as `doing`: enough to choose by."""
         total = min(count, len(self.reader.folder.files))
         for index, row in enumerate(islice(self.usable(), count)):
             self._journal.progress("wirings", index, total, doing)
-            yield self.judge(beginning(row, SEARCH_RESPONSES, self.reader.steps))
-
-    def first_done(self, count: int, doing: str) -> None:
-        """Tell that enough was seen of what `first` gave, which may be less than all of it."""
-        total = min(count, len(self.reader.folder.files))
-        self._journal.progress("wirings", total, total, doing, last=True)
+            yield beginning(row, SEARCH_RESPONSES, self.reader.steps)
 
     def tell_more_skipped(self) -> None:
         """Tell how many rows were skipped beyond those told one by one."""
@@ -99,13 +89,16 @@ class RowSource:
         kinds: list[RowKind] = []
         for row in islice(self.usable(), SAMPLE_ROWS):
             few = slice(None, None, max(1, len(row.tokens) // SAMPLE_TOKENS))  # all over the row, and small as floats
+            known = None if table is None else embedding_slots(row.states[few], row.tokens[few], table)
+            shift = embedding_shift(row.states, row.tokens, table) if table is not None and known == () else 0
             kinds.append(
                 RowKind(
                     captured=row.states.shape[1],
                     dtype=str(row.states.dtype).removeprefix("torch."),
                     final_state=_final_state(row, norm),
                     dialect=row.dialect,
-                    embedding_slots=None if table is None else embedding_slots(row.states[few], row.tokens[few], table),
+                    embedding_slots=known,
+                    embedding_shift=shift,
                 )
             )
             if kinds.count(kinds[-1]) == AGREEING_ROWS:
@@ -113,10 +106,6 @@ class RowSource:
         if not kinds:
             raise no_usable_row(self.reader.folder.folder, tuple(self.skipped.values()))
         return kinds
-
-    def judge(self, row: Row) -> JudgedRow:
-        """Prepare a row for readings."""
-        return judge_row(self._measurer.drafter, self._measurer.teacher, row, self.reader.steps)
 
     def usable(self) -> Iterator[Row]:
         """Usable rows; an unusable one is read once, however often the rows are gone through."""
