@@ -1,7 +1,8 @@
 """Every check's answer, the findings by weight, and the one line on top that names the cause.
 
 Several faults are all named: the wiring verdict speaks of what is fed and computed, everything else stands beside it.
-Only what is fatal or serious takes the top line from a wiring that is sound.
+Only what is fatal or serious takes the top line from a wiring that is sound. Where the rows themselves are not what they
+claim to be, that comes first and the wiring's fix is left out: no config is changed on such evidence.
 """
 
 from dataclasses import dataclass
@@ -14,6 +15,8 @@ from orchestrator.diagnosis.verdict import TopVerdict, WiringVerdict
 SEVERITIES: tuple[Severity, ...] = ("fatal", "serious", "minor", "note")
 COMPUTED = ("K3", "K4", "K8", "K9")
 """Checks whose findings about the wiring are what the wiring verdict calls mis-read; K5's are its own words again."""
+DOUBTED_BY = ("K7", "K10", "teacher", "capture")
+"""Checks whose weighty findings about the data make every reading's figures doubtful."""
 NAMED_BY_CAUSE: dict[str, TopVerdict] = {
     "loading": "loading_fault",
     "data": "data_fault",
@@ -66,15 +69,20 @@ def _top(wiring: WiringVerdict, others: list[CheckResult]) -> tuple[TopVerdict, 
     """Verdict, sentences and fix: the wiring's where it has something to say, and every other weighty finding."""
     if not others:
         return wiring.verdict, [wiring.headline], wiring.fix
+    others = sorted(others, key=_is_doubt, reverse=True)
     first, *more = others
     fixes = tuple(line for finding in others for line in finding.remedy)
-    if wiring.verdict in ("mis_wired", "mis_read", "cannot_serve"):
+    if not _is_doubt(first) and wiring.verdict in ("mis_wired", "mis_read", "cannot_serve"):
         also = [f"also: {finding.summary}" for finding in others]
         return wiring.verdict, [wiring.headline, *also], _once(*wiring.fix, *fixes)
     verdict = "broken_recursion" if first.check == "K11" else NAMED_BY_CAUSE[first.cause or "loading"]
     also = [f"also: {finding.summary}" for finding in more]
     aside = [f"the wiring: {wiring.headline}"] if wiring.verdict != "sound" else []
     return verdict, [first.summary, *also, *aside], _once(*fixes)
+
+
+def _is_doubt(finding: CheckResult) -> bool:
+    return finding.check in DOUBTED_BY and finding.cause == "data"
 
 
 def _once(*lines: str) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ from tests.support.made_measured import (
     Rows,
     made_measured,
     sound_lint,
+    sound_slots,
 )
 from tests.support.made_results import made_declared
 
@@ -100,6 +101,16 @@ def test_a_wiring_fault_and_a_reading_fault_are_both_named():
     assert "mis-read" in diagnosis.headline
     assert any('"norm_output": true' in line for line in diagnosis.fix)
     assert any("[-1, 1, 3]" in line for line in diagnosis.fix)
+
+
+def test_rows_that_are_not_what_they_claim_come_before_the_wiring_and_spare_the_config():
+    slots = tuple(replace(slot, equals_slot=2 if slot.slot == 3 else None) for slot in sound_slots())
+    diagnosis = diagnosed(made_measured(rows_slots=slots, **WRONG_IDS))
+    assert diagnosis.verdict == "data_fault"
+    assert diagnosis.headline.startswith("slots 2 and 3 hold the same numbers")
+    assert "the wiring: mis-wired" in diagnosis.headline
+    assert not [line for line in diagnosis.fix if "eagle_config" in line]
+    assert {item.check for item in diagnosis.findings} == {"K7", "K5"}
 
 
 def test_a_loading_fault_takes_the_top_line_from_a_sound_wiring():
