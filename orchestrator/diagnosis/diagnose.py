@@ -1,8 +1,8 @@
 """Every check's answer, the findings by weight, and the one line on top that names the cause.
 
 Several faults are all named: the wiring verdict speaks of what is fed and computed, everything else stands beside it.
-Only what is fatal or serious takes the top line from a wiring that is sound. Where the rows themselves are not what they
-claim to be, that comes first and the wiring's fix is left out: no config is changed on such evidence.
+Only what is fatal or serious takes the top line from a wiring that is sound. Where the rows themselves are not what
+they claim to be, that comes first and the wiring's fix is left out: no config is changed on such evidence.
 """
 
 from dataclasses import dataclass
