@@ -1,7 +1,10 @@
 """What the first rows say about all: how many states they hold, and which of them is the target's embedding output."""
 
+import json
+
 import pytest
 import torch
+from safetensors.torch import save_file
 
 from remote_payload.failure import JobFailure
 from remote_payload.standalone.rows.embedding_slots import embedding_slots
@@ -148,3 +151,70 @@ def test_fewer_captured_states_than_the_drafter_joins(tmp_path, made, split):
     narrow = write_rows(tmp_path / "narrow", Tiny(captured=2))
     with pytest.raises(JobFailure, match="joins 3 states, the rows hold only: 2"):
         run_job(tmp_path / "out", **(made | {split: narrow}), steps=1)
+
+
+def as_dialect(folder, dialect, number, row):
+    """One SpecForge row written as another program writes it."""
+    folder.mkdir(exist_ok=True)
+    states, final = row["aux_hidden_state"][0], row["hidden_state"][0]
+    two = {"input_ids": row["input_ids"], "loss_mask": row["loss_mask"]}
+    if dialect == "modelopt":
+        value = two | {"aux_hidden_states": states, "hidden_states": final, "conversation_id": str(number)}
+    elif dialect == "speculators_old_v0":
+        value = two | {"hidden_state": states, "target": final}
+    else:
+        value = two | {"hidden_states": [*states.view(len(states), 4, 16).unbind(1), final]}
+    torch.save(value, folder / f"{number}.pt")
+
+
+@pytest.mark.parametrize("dialect", ["modelopt", "speculators_old_v0", "speculators_old_v1"])
+def test_the_same_rows_give_the_same_hits_in_any_dialect(tmp_path, made, dialect):
+    for number, tokens in enumerate((20, 17, 23)):  # as `made` has them
+        as_dialect(tmp_path / "other", dialect, number, row_tensors(TINY, tokens, tokens // 3, salt=number))
+    plain = run_job(tmp_path / "plain", **made, sweep="wiring")
+    other = run_job(tmp_path / "out", **(made | {"rows": tmp_path / "other"}), sweep="wiring")
+    assert other.result.rows.dialect.name == dialect
+    assert other.result.rows.final_state == "post_norm"
+    assert other.hits == plain.hits
+    assert len(other.hits) >= 3
+
+
+def test_rows_with_answers_are_judged_by_them(tmp_path, made):
+    """Automodel's cache of the same rows: within the mask, hits are those that the final states give."""
+    head = target_tensors(TINY)["lm_head.weight"]
+    drafted = torch.arange(TINY.vocab - TINY.draft_vocab, TINY.vocab)
+    held = {}
+    for number in range(2):
+        row = row_tensors(TINY, 20, 6, salt=number)
+        write_row(tmp_path / "plain", number, row)
+        answers = (row["hidden_state"][0] @ head.T).argmax(-1)
+        probabilities = torch.zeros(20, len(drafted)).scatter(1, (answers - drafted[0]).clamp(min=0)[:, None], 1.0)
+        known = torch.isin(answers, drafted) & row["loss_mask"].bool()
+        moved = {
+            "input_ids": row["input_ids"],
+            "loss_mask": row["loss_mask"],
+            "position_mask": known[:, None],
+            "target_probs": probabilities,
+        }
+        sample = {name: torch.cat((value[1:], torch.zeros_like(value[:1]))) for name, value in moved.items()}
+        sample |= {
+            "attention_mask": torch.ones(20, dtype=torch.int64),
+            "aux_hidden_states": row["aux_hidden_state"][0],
+        }
+        for name, value in sample.items():
+            held.setdefault(name, []).append(value)
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    save_file({name: torch.stack(values) for name, values in held.items()}, cache / "shard-000000.safetensors")
+    manifest = {"format_version": 2, "selected_token_ids": drafted.tolist()}
+    (cache / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+
+    job = made | {"sweep": "wiring", "steps": 1}
+    plain = run_job(tmp_path / "a", **(job | {"rows": tmp_path / "plain"}))
+    other = run_job(tmp_path / "b", **(job | {"rows": cache}))
+    facts = other.result.rows
+    assert (facts.final_state, facts.dialect.name, facts.used) == ("answers", "automodel", 2)
+    for reading, row in plain.hits.keys() & other.hits.keys():
+        ours, theirs = other.hits[reading, row], plain.hits[reading, row]
+        assert {at: ours[at] for at in range(5, 18)} == {at: theirs[at] for at in range(5, 18)}
+    assert plain.hits.keys() & other.hits.keys()
