@@ -2,8 +2,6 @@
 
 import base64
 import copy
-import hashlib
-import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -17,6 +15,7 @@ from remote_payload.standalone.model.drafter import Drafter
 from remote_payload.standalone.model.head import argmax_in_pieces
 from remote_payload.standalone.model.inputs import RowInputs
 from remote_payload.standalone.model.norm import rms_norm
+from remote_payload.standalone.rows.lint import tokens_sha256
 from remote_payload.standalone.rows.row import Row
 
 
@@ -175,13 +174,8 @@ def row_facts(index: int, judged: JudgedRow, teacher: Teacher, graph: Graph | No
         teacher_is_next_token=bitmap(following),
         prompt_tokens=row.prompt_tokens,
         source=row.source,
-        tokens_sha256=tokens_sha256(row.tokens),
+        tokens_sha256=tokens_sha256(row),
     )
-
-
-def tokens_sha256(tokens: torch.Tensor) -> str:
-    """sha256 of token ids (T,) as int64, little-endian."""
-    return hashlib.sha256(struct.pack(f"<{len(tokens)}q", *tokens.tolist())).hexdigest()
 
 
 def reading_hits(
