@@ -19,7 +19,10 @@ def check(measured: Measured) -> tuple[CheckResult, ...]:
     capture = measured.result.capture
     if capture is None or not capture.ran or not capture.tokens:
         why = "it was not asked for" if capture is None else capture.why_not or "no tokens were compared"
-        needs = "a host with `transformers` on which the target can be loaded"
+        asked = capture is not None
+        needs = (
+            f"{'' if asked else 'a run with `--capture-rows 2` on '}a host with `transformers` that can load the target"
+        )
         return (CAPTURE.cannot_tell(f"not compared: {why}", needs=needs),)
     slots = (*capture.slots, *((capture.final,) if capture.final is not None else ()))
     evidence = (*(line for slot in slots for line in _evidence(slot, capture)), *_answers(capture))

@@ -143,9 +143,9 @@ def _all_well(
     even = tuple(line for effect in ours for line in _against(effect))
     if not tried and not even:
         why = "; ".join(f"{item.name}: {item.reason}" for item in skipped)
-        return subject.cannot_tell(
-            f"nothing else was tried{': ' + why if why else ''}", needs=_needed((skipped and why) or "")
-        )
+        if why:
+            return subject.cannot_tell(f"nothing else was tried: {why}", needs="what the skipped readings lacked")
+        return subject.cannot_tell("nothing else was tried", needs=FULL_SWEEP)
     lines = (*even, *(line for facts in tried for line in tried_evidence(facts)))
     promising = [facts for facts in tried if facts.stage != "full" and _looked_better(facts, best, result.readings)]
     if promising:
@@ -169,10 +169,6 @@ def _looked_better(facts: ReadingFacts, best: MeasuredReading, readings: Sequenc
         return False
     ahead = (facts.leading_hits - facts.paired_leading_hits) / max(1, facts.positions)
     return ahead - SURE_ERRORS * facts.paired_error > CHANGE_SEPARATION
-
-
-def _needed(why: str) -> str:
-    return f"what the skipped reading lacked ({why})" if why else FULL_SWEEP
 
 
 def tried_evidence(facts: ReadingFacts) -> tuple[Evidence, ...]:

@@ -111,7 +111,7 @@ def early_answers(result: StandaloneResult) -> tuple[tuple[int, int], ...]:
 def _is_true_teacher(result: StandaloneResult) -> bool:
     """Whether some rows look greedy: then the final state is what it claims to be, and the slot is not."""
     teacher = result.rows.teacher
-    return teacher is not None and any(share_ >= GREEDY_SHARE for share_ in teacher.rows_agreeing)
+    return teacher is not None and any(agreement >= GREEDY_SHARE for agreement in teacher.rows_agreeing)
 
 
 def _twice(slot: SlotFacts) -> CheckResult:

@@ -126,7 +126,10 @@ def _mask(measured: Measured) -> CheckResult:
         )
     edges = _edge_shares(_lint_edges(measured.result))
     if not edges:
-        return MASK.cannot_tell("the mask's edges were not looked at", needs="a run of this version", evidence=evidence)
+        few = measured.result.rows.lint is not None
+        text = "too few responses to see what is common at the mask's edges" if few else "the mask was not looked at"
+        needs = f"{LEAST_RESPONSES} responses at least" if few else "a run of this version"
+        return MASK.cannot_tell(text, needs=needs, evidence=evidence)
     late = edges.get("before", 1.0) < VARIED and edges.get("two_before", 0.0) >= UNIFORM
     if late:
         return MASK.finding(

@@ -50,7 +50,7 @@ def _collapsed(before: Proportion, after: Proportion) -> bool:
 
 
 def _finding(step: int, best: MeasuredReading, fed: SelfFed | None, evidence: tuple[Evidence, ...]) -> CheckResult:
-    conditional = [share_.value or 0.0 for share_ in best.figures.conditional]
+    conditional = [item.value or 0.0 for item in best.figures.conditional]
     fresh = _fresh(fed, step)
     aside = f", though {100 * fresh:.0f} % of these tokens are hit from the target's own state" if fresh else ""
     found = STEPS.finding(

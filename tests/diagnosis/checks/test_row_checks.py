@@ -164,6 +164,12 @@ class TestAlignment:
     def test_ordinary_templates_are_no_finding(self, shares):
         assert only(alignment(self.edges(**shares)), "loss mask").outcome == "passed"
 
+    def test_few_responses_cannot_tell(self):
+        few = (MaskEdge(place="first", responses=4, most_common=4, token=7),)
+        result = only(alignment(made_measured(rows_lint=sound_lint(edges=few))), "loss mask")
+        assert result.outcome == "cannot_tell"
+        assert "8 responses" in (result.needs or "")
+
     def test_the_prompts_stated_length_tells_for_sure(self):
         measured = made_measured()
         rows = [replace(row, prompt_tokens=row.prompt_tokens - 2) for row in measured.train.rows]
