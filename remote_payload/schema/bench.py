@@ -1,0 +1,224 @@
+"""The served benchmark's records: what SGLang really ran with, and every request raw; figures are made on the laptop.
+
+`result/bench.json` holds one `BenchResult`; `result/requests.jsonl.gz` one `RequestSample` a line, in order of sending;
+`result/machine.jsonl.gz` one `MachineSample` a line.
+
+Clocks. All `*_s` of a request are seconds on the client's monotonic clock since its point began (`PointFacts.began`).
+"""
+
+from typing import Literal
+
+from remote_payload.schema.record import SCHEMA_VERSION, Record
+
+Side = Literal["spec", "plain"]
+"""`spec`: with speculation as asked for; `plain`: the same server without it."""
+
+
+class ServerPhase(Record):
+    """One phase of a server's start, read off its log: `imports`, `weights`, `cache`, `graphs`, `warm-up`."""
+
+    name: str
+    seconds: float
+
+
+class ArgumentFact(Record):
+    """One server argument: what was asked for and what the server runs with, as JSON texts."""
+
+    name: str
+    """As `/server_info` spells it, e.g. `speculative_num_draft_tokens`."""
+    requested: str | None
+    """None = not asked for: the server was free to choose."""
+    effective: str | None
+    """None = the server does not tell."""
+    source: Literal["server_info", "log", "launch_command"] = "server_info"
+
+
+class LogLine(Record):
+    """One line of the server's log that decided something."""
+
+    rule: str
+    """Which pattern it matched, e.g. `draft_tokens_adjusted`."""
+    line: str
+
+
+class SglangFacts(Record):
+    """The SGLang that is installed where the server runs, read from its files; None where it could not be read."""
+
+    version: str | None
+    path: str | None = None
+    forces_draft_tokens: bool | None = None
+    """Whether its source overwrites num_draft_tokens with num_steps + 1 at topk 1."""
+    running_requests_cap: int | None = None
+    """What it sets max_running_requests to for speculation when unset."""
+    returns_histogram: str | None = None
+    """Name of the per-request histogram field its source knows."""
+    bench_module: str | None = None
+    """`sglang.benchmark.serving` or `sglang.bench_serving`."""
+    simulates_acceptance: bool | None = None
+    """Whether SGLANG_SIMULATE_ACC_LEN is set in the server's environment."""
+
+
+class ServerFacts(Record):
+    """One server: how it was started (or found), what it says about itself, how it ended."""
+
+    side: Side
+    start: int
+    """0-based number of the start."""
+    attached: bool
+    url: str
+    argv: tuple[str, ...] = ()
+    """Redacted: values of options that name keys, tokens or passwords are replaced."""
+    pid: int | None = None
+    ready_s: float | None = None
+    """From launch to really ready; None = attached."""
+    phases: tuple[ServerPhase, ...] = ()
+    arguments: tuple[ArgumentFact, ...] = ()
+    lines: tuple[LogLine, ...] = ()
+    server_info: str | None = None
+    """`/server_info` as JSON text, secrets redacted."""
+    model_class: str | None = None
+    draft_class: str | None = None
+    """The class that the log says was loaded as the draft."""
+    stopped: Literal["term", "kill", "left", "died"] | None = None
+    """`left`: attached servers are not ours to stop; `died`: it ended by itself."""
+    stop_s: float | None = None
+    survivors: tuple[int, ...] = ()
+    """Pids that outlived TERM and KILL."""
+    gpu_memory_left_bytes: int | None = None
+    """What the server's processes still held after the stop; None = no GPU or not known."""
+
+
+class Snapshot(Record):
+    """What the server counted itself, at one moment."""
+
+    time_s: float
+    avg_spec_accept_length: tuple[float | None, ...] = ()
+    """One a DP rank; None = the key is absent until 40 decode steps were made."""
+    generation_tokens: float | None = None
+    verify_calls: float | None = None
+    """From /metrics where it is enabled."""
+    running: int | None = None
+    queued: int | None = None
+
+
+class RequestSample(Record):
+    """One request as the client saw it."""
+
+    kind: Literal["request"] = "request"
+    point: int
+    index: int
+    prompt: int
+    """Index of the prompt in the workload."""
+    prompt_tokens: int | None
+    sent_s: float
+    chunk_s: tuple[float, ...] = ()
+    """When each chunk with new tokens came."""
+    chunk_tokens: tuple[int, ...] = ()
+    """How many new tokens each of them carried."""
+    done_s: float | None = None
+    output_ids: tuple[int, ...] | None = None
+    completion_tokens: int | None = None
+    finish: str | None = None
+    cached_tokens: int | None = None
+    verify_steps: int | None = None
+    correct_drafts: int | None = None
+    proposed_drafts: int | None = None
+    histogram: tuple[int, ...] | None = None
+    status: int | None = None
+    error: str | None = None
+    broken_identities: tuple[str, ...] = ()
+    """Identities of the answer's own numbers that do not hold, e.g. `sum(histogram) = 42, verify steps = 43`."""
+
+
+class PointFacts(Record):
+    """One load: so many users (or such a rate) on one server, once."""
+
+    point: int
+    side: Side
+    start: int
+    concurrency: int | None
+    """Closed loop with so many users; None = open loop at `request_rate`."""
+    request_rate: float | None = None
+    """Requests a second, Poisson; None = closed loop."""
+    repeat: int
+    began_unix_s: float
+    warmup_requests: int
+    flushed: bool
+    """Whether the prefix cache (and the server's counters) were flushed just before."""
+    requests: int
+    failed: int
+    first_sent_s: float
+    last_token_s: float | None
+    """The clock of throughput stops here; None = no token came."""
+    before: Snapshot | None = None
+    after: Snapshot | None = None
+    client_cpu_s: float
+    """CPU time of the client process during the point."""
+    client_late_s: float = 0.0
+    """Largest delay between when a request was due and when it was sent."""
+
+
+class WorkloadFacts(Record):
+    """What was asked."""
+
+    source: str
+    form: Literal["token_ids", "text", "messages", "random"]
+    prompts: int
+    prompt_tokens: int | None
+    sha256: str
+    """Over the rendered prompts and their order: equal workloads have equal ones."""
+    max_new_tokens: int
+    ignore_eos: bool
+    temperature: float
+    top_p: float | None = None
+    top_k: int | None = None
+    seed: int
+    template: str | None = None
+    """`served` where messages went through the served chat template."""
+
+
+class MachineSample(Record):
+    """The machine at one moment of a point; a GPU a sample."""
+
+    kind: Literal["machine"] = "machine"
+    time_unix_s: float
+    gpu: int | None
+    """None = the CPU's figures."""
+    sm_clock_mhz: float | None = None
+    memory_clock_mhz: float | None = None
+    power_w: float | None = None
+    temperature_c: float | None = None
+    throttle: str | None = None
+    memory_used_bytes: int | None = None
+    utilization: float | None = None
+    """Share of time busy, 0..1."""
+    load_1min: float | None = None
+    cpu_clock_mhz: float | None = None
+
+
+class HarnessRun(Record):
+    """SGLang's own tool, run unchanged: its line, and how it was called."""
+
+    side: Side
+    argv: tuple[str, ...]
+    returncode: int
+    result_file: str | None
+    """Name of its JSONL in the result folder."""
+    output_tail: str = ""
+
+
+class BenchResult(Record):
+    """`result/bench.json`."""
+
+    schema_version: int = SCHEMA_VERSION
+    kind: Literal["bench"] = "bench"
+    sglang: SglangFacts
+    servers: tuple[ServerFacts, ...]
+    workload: WorkloadFacts
+    points: tuple[PointFacts, ...]
+    harness: tuple[HarnessRun, ...] = ()
+    python: str
+    host_cpus: int
+    gpus: tuple[str, ...] = ()
+    seconds: float
+    warnings: tuple[str, ...] = ()
