@@ -1,6 +1,7 @@
 """The part that the checks of the computation share: what the sweep says about some of its choices."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from orchestrator.diagnosis.effects import changed, effects
 from orchestrator.diagnosis.finding import CheckResult, Evidence, Severity, Subject, figure
@@ -85,7 +86,7 @@ def _misread(subject: Subject, measured: Measured, best: MeasuredReading, effect
         remedy=_remedies(measured, effect),
         refuted_by=f"`{effect.reverted.facts.name if effect.reverted else ''}` as good on more rows",
     )
-    return _with_effect(found, lost)
+    return replace(found, effect=lost)
 
 
 def _odd_config(subject: Subject, measured: Measured, effect: Effect) -> CheckResult:
@@ -130,10 +131,6 @@ def _remedies(measured: Measured, effect: Effect) -> tuple[str, ...]:
     )
 
 
-def _with_effect(found: CheckResult, lost: float | None) -> CheckResult:
-    return CheckResult(**{**vars(found), "effect": lost})
-
-
 def _all_well(
     subject: Subject, measured: Measured, best: MeasuredReading, keys: Sequence[str], ours: Sequence[Effect]
 ) -> CheckResult:
@@ -151,13 +148,20 @@ def _all_well(
     if promising:
         text = f"on few rows `{promising[0].name}` looked better, but it was not measured on all of them"
         return subject.cannot_tell(text, needs="more rows, so that the sweep can confirm it", evidence=lines)
-    if ours:
-        text = "no difference seen on these rows between what is served and the best reading"
-    elif set(changed(best.facts.changes)) & set(keys):
-        text = "the best reading is what is served"
-    else:
-        text = f"the checkpoint's own computation reads best; {len(tried)} other readings were tried"
-    return subject.passed(text, lines)
+    return subject.passed(_all_well_text(best, keys, bool(ours), lines), lines)
+
+
+def _all_well_text(
+    best: MeasuredReading, keys: Sequence[str], served_otherwise: bool, lines: Sequence[Evidence]
+) -> str:
+    if served_otherwise:
+        return "no difference seen on these rows between what is served and the best reading"
+    if set(changed(best.facts.changes)) & set(keys):
+        return "the best reading is what is served"
+    worse = sum(line.high is not None and line.high < 0 for line in lines)
+    if not worse:
+        return f"no difference seen on these rows: {len(lines)} other readings are as good as the checkpoint's own"
+    return f"the checkpoint's own computation reads best: {worse} of {len(lines)} others are surely worse, none surely better"
 
 
 def _looked_better(facts: ReadingFacts, best: MeasuredReading, readings: Sequence[ReadingFacts]) -> bool:

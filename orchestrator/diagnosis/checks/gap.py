@@ -5,6 +5,8 @@ one, but that it is surely larger than that: the lower end of the 95 % interval 
 vary by 14 points and each side has 24, an honest gap of 7 is called a fault in 2.5 % of tests; one of 20 is found.
 """
 
+from dataclasses import replace
+
 from orchestrator.compare.gap import Gap, gap
 from orchestrator.diagnosis.checks.factors import ranking_of
 from orchestrator.diagnosis.finding import CheckResult, Evidence, Severity, Subject, count, figure
@@ -75,7 +77,7 @@ def _finding(found: Gap, points: str, evidence: tuple[Evidence, ...]) -> CheckRe
         ),
         refuted_by="held-out rows of the training text's own kind without the gap",
     )
-    return CheckResult(**{**vars(result), "effect": found.accept_length.value})
+    return replace(result, effect=found.accept_length.value)
 
 
 def _evidence(found: Gap) -> tuple[Evidence, ...]:

@@ -1,5 +1,7 @@
 """K3: whether the draft vocabulary's map leads where lm_head's rows belong: d2t in every reading, t2d, coverage."""
 
+from dataclasses import replace
+
 from orchestrator.compare.figures import coverage
 from orchestrator.diagnosis.checks.factors import factor_results
 from orchestrator.diagnosis.finding import CheckResult, Evidence, Severity, Subject, count, share
@@ -126,4 +128,4 @@ def _coverage(measured: Measured, *, known: bool = False) -> CheckResult:
         ),
         refuted_by="a small share on rows like those that are served",
     )
-    return CheckResult(**{**vars(found), "effect": outside / n})  # what it costs at step 1, at most
+    return replace(found, effect=outside / n)  # what it costs at step 1, at most

@@ -1,5 +1,7 @@
 """K5: the wiring sweep: whether serving would feed the states that the drafter reads best, and it needs them."""
 
+from dataclasses import replace
+
 from orchestrator.diagnosis.checks.factors import FATAL_LENGTH, ranking_of
 from orchestrator.diagnosis.finding import CheckResult, Evidence, Severity, Subject, count, figure, share
 from orchestrator.diagnosis.measured import Measured
@@ -42,7 +44,7 @@ def _wiring(wiring: WiringVerdict) -> CheckResult:
             remedy=wiring.fix,
             refuted_by="the served reading as good as the best one on more rows",
         )
-        return CheckResult(**{**vars(found), "effect": lost})
+        return replace(found, effect=lost)
     if wiring.verdict == "nothing_fits":
         found = WIRING.finding(
             wiring.headline,
@@ -52,7 +54,7 @@ def _wiring(wiring: WiringVerdict) -> CheckResult:
             remedy=wiring.fix,
             refuted_by="rows of the very target and the very states that it was trained on",
         )
-        return CheckResult(**{**vars(found), "effect": 0.0})  # a symptom: whatever names a cause comes first
+        return replace(found, effect=0.0)  # a symptom: whatever names a cause comes first
     needs = wiring.fix[0] if wiring.fix else "more rows, or the rule of the target's class"
     return WIRING.cannot_tell(wiring.headline, needs=needs, evidence=evidence)
 

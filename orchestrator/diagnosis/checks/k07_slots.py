@@ -6,6 +6,7 @@ finding: neighbouring layers look alike, and growth is no law.
 """
 
 import itertools
+from dataclasses import replace
 
 from orchestrator.compare.gap import GREEDY_SHARE
 from orchestrator.compare.stats import Proportion, wilson
@@ -144,7 +145,7 @@ def _out_of_order(slots: tuple[SlotFacts, ...], states: tuple[int, ...]) -> list
     text = f"the slots' order contradicts their labels: smaller and further from the answer is {pairs}"
     finding = _finding(text, wrong[0][1])
     evidence = tuple(line for slot in by_depth for line in _evidence(slot, states))
-    return [CheckResult(**{**vars(finding), "evidence": evidence})]
+    return [replace(finding, evidence=evidence)]
 
 
 def _is_fallen(shallow: SlotFacts, deep: SlotFacts) -> bool:

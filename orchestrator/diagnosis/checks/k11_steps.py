@@ -4,6 +4,8 @@ Conditional acceptance is what counts: unconditional accuracy falls from step to
 0.8 to 1.05 of it from one step to the next (public figures: 0.80, 0.65, 0.59; two small ones: 0.72, 0.75, 0.79, 0.77).
 """
 
+from dataclasses import replace
+
 from orchestrator.compare.stats import Proportion
 from orchestrator.diagnosis.checks.factors import ranking_of
 from orchestrator.diagnosis.finding import CheckResult, Evidence, Subject, share
@@ -71,7 +73,7 @@ def _finding(step: int, best: MeasuredReading, fed: SelfFed | None, evidence: tu
     reach = 1.0
     for value in conditional[:step]:
         reach *= value
-    return CheckResult(**{**vars(found), "effect": reach * (expected - conditional[step])})
+    return replace(found, effect=reach * (expected - conditional[step]))
 
 
 def _fresh(fed: SelfFed | None, step: int) -> float | None:

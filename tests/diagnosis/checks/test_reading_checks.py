@@ -99,6 +99,15 @@ class TestGraph:
         assert [item.value for item in result.evidence] == [pytest.approx(-0.3)] * 2
         assert (result.evidence[0].low, result.evidence[0].high) == (pytest.approx(-0.38), pytest.approx(-0.22))
 
+    def test_the_summary_counts_what_is_surely_worse(self):
+        assert "2 of 2 others are surely worse" in graph(made_measured())[0].summary
+        measured = made_measured()
+        kept = [facts for facts in measured.result.readings if facts.stage == "full"]
+        even = factor_facts("residual=normed", BEST.name, leading=238)
+        (result,) = graph(replace(measured, result=replace(measured.result, readings=(*kept, even))))
+        assert result.outcome == "passed"
+        assert "no difference seen" in result.summary
+
     def test_a_sweep_of_the_wiring_alone_cannot_tell(self):
         (result,) = graph(without_factors())
         assert result.outcome == "cannot_tell"
