@@ -29,3 +29,8 @@ def machine_failure(message: str, *, hint: str | None = None) -> JobFailure:
 def job_failure(message: str, *, hint: str | None = None, details: tuple[str, ...] = ()) -> JobFailure:
     """The job itself asks for something that cannot be done."""
     return JobFailure(Failure(kind="job", message=message, hint=hint, details=details))
+
+
+def server_failure(message: str, *, hint: str | None = None, details: tuple[str, ...] = ()) -> JobFailure:
+    """The model server did not start, or died; `details` are its log's decisive lines."""
+    return JobFailure(Failure(kind="server", message=message, hint=hint, details=details))

@@ -41,6 +41,16 @@ class LogLine(Record):
     line: str
 
 
+class AutoSteps(Record):
+    """What SGLang chooses by itself for one class of target when no step flag is given, as its source says."""
+
+    target_class: str | None
+    """As `architectures` of config.json names it; None = any class not named."""
+    num_steps: int
+    eagle_topk: int
+    num_draft_tokens: int
+
+
 class SglangFacts(Record):
     """The SGLang that is installed where the server runs, read from its files; None where it could not be read."""
 
@@ -54,6 +64,7 @@ class SglangFacts(Record):
     """Name of the per-request histogram field its source knows."""
     bench_module: str | None = None
     """`sglang.benchmark.serving` or `sglang.bench_serving`."""
+    auto_steps: tuple[AutoSteps, ...] = ()
     simulates_acceptance: bool | None = None
     """Whether SGLANG_SIMULATE_ACC_LEN is set in the server's environment."""
 

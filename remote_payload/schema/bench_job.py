@@ -30,6 +30,10 @@ class BenchJob(Record):
     """More arguments of `sglang.launch_server`, verbatim."""
     server_environment: tuple[str, ...] = ()
     """`NAME=VALUE` pairs for the server alone; secrets come by name from the host's `secrets` instead."""
+    exec_prefix: tuple[str, ...] = ()
+    """Words before the server's command, e.g. `docker exec -i sglang`: how the host enters where SGLang is installed."""
+    server_python: str | None = None
+    """Interpreter that runs SGLang; None = the worker's own, or `python3` behind an `exec_prefix`."""
     attach_url: str | None = None
     """A server that is already up, e.g. `http://127.0.0.1:30000`; nothing is started or stopped."""
     api_key_env: str | None = None
@@ -67,6 +71,7 @@ class BenchJob(Record):
         require(all(users >= 1 for users in self.concurrency), "`concurrency` must be 1 or more")
         require(all(rate > 0 for rate in self.request_rate), "`request_rate` must be above 0")
         require(bool(self.concurrency or self.request_rate), "give `concurrency` or `request_rate`")
+        require(all(word and "\0" not in word for word in self.exec_prefix), "`exec_prefix` must hold words")
         require(all("=" in pair for pair in self.server_environment), "`server_environment` must hold NAME=VALUE pairs")
         require(
             self.prompts != "random" or self.random_tokens_ok,

@@ -68,7 +68,7 @@ class RunSpec(Record):
 class Failure(Record):
     """Why a worker gave up, written by the worker (`result/../failure.json`) or by the supervisor."""
 
-    kind: Literal["checkpoint", "rows", "job", "machine", "disk_full", "bug", "supervisor"]
+    kind: Literal["checkpoint", "rows", "job", "machine", "server", "disk_full", "bug", "supervisor"]
     message: str
     hint: str | None = None
     details: tuple[str, ...] = ()
