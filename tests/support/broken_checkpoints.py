@@ -43,7 +43,7 @@ def missing_head(scene: Scene) -> None:
 
 def unused_tensor(scene: Scene) -> None:
     """A tensor that nothing in the drafter's computation reads."""
-    scene.edit_tensors(lambda tensors: tensors.update({"midlayer.gate.weight": torch.ones(8, 8)}))
+    scene.edit_tensors(lambda tensors: tensors.update({"value_head.weight": torch.ones(8, 8)}))
 
 
 def unknown_norms(scene: Scene) -> None:
@@ -170,8 +170,12 @@ def adapted(name: str, scene: Scene) -> None:
 
 
 def second_weight_file(scene: Scene) -> None:
-    """An older save of the same tensors lies beside; the name that sorts last wins in SGLang."""
-    tensors = {name: _drawn(tensor) for name, tensor in scene.tensors().items() if tensor.is_floating_point()}
+    """An earlier save of the same tensors lies beside; the name that sorts last wins in SGLang."""
+    tensors = {
+        name: (tensor.float() + _drawn(tensor.float(), 0.02) * tensor.float().abs()).to(tensor.dtype)
+        for name, tensor in scene.tensors().items()
+        if tensor.is_floating_point()
+    }
     save_file(tensors, scene.draft / "pytorch_model_old.safetensors")
 
 

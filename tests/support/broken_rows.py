@@ -15,9 +15,18 @@ def _slots(row: Tensors) -> list[torch.Tensor]:
     return list(row[STATES].split(WIDTH, dim=2))
 
 
-def rolled_states(scene: Scene) -> None:
-    """The states of the token before stand beside each token; the final states do not move."""
-    scene.edit_rows(lambda _, row: row.update({STATES: row[STATES].roll(1, dims=1)}))
+def shifted_capture(scene: Scene) -> None:
+    """All states are those of the token before: the capture ran on other tokens than are stored, a BOS more, say.
+
+    Without the embedding output, whose label the rows would contradict: the job ends then.
+    """
+    scene.settings["states"] = scene.settings["states"][1:]
+
+    def change(_: int, row: Tensors) -> None:
+        row[STATES] = torch.cat(_slots(row)[1:], dim=2).roll(1, dims=1)
+        row[FINAL] = row[FINAL].roll(1, dims=1)
+
+    scene.edit_rows(change)
 
 
 def mask_a_token_early(scene: Scene) -> None:
