@@ -47,7 +47,9 @@ def _standalone(report: StandaloneReport, width: int, *, verbose: bool) -> list[
         _proof(report, width),
         ["What to do:", *fix] if fix else [],
         *_findings(report, width, verbose=verbose),
-        ["Train against held-out:", *gap_lines(report.gap, width)] if report.gap is not None else [],
+        ["Train against held-out:", *gap_lines(report.gap, width)]
+        if report.gap is not None and not _gap_is_on_top(report)
+        else [],
         ["Predicted speed-up:", *told] if told else [],
         *figures(wiring, report.measured.heldout, width, verbose=verbose),
     ]
@@ -65,10 +67,16 @@ def _standalone(report: StandaloneReport, width: int, *, verbose: bool) -> list[
 
 def _proof(report: StandaloneReport, width: int) -> list[str]:
     """The two numbers behind the headline: of the wiring where it speaks of that, else of the finding it names."""
+    if report.gap is not None and _gap_is_on_top(report):
+        return gap_lines(report.gap, width)
     cause = _headline_finding(report)
     if cause is None or not cause.evidence:
         return proof(report.wiring, width)
     return table([[one.name, evidence_words(one)] for one in cause.evidence[:EVIDENCE]], "  ")
+
+
+def _gap_is_on_top(report: StandaloneReport) -> bool:
+    return report.diagnosis.verdict == "generalization_gap"
 
 
 def _headline_finding(report: StandaloneReport) -> CheckResult | None:

@@ -1,12 +1,14 @@
 """The readings of a checkpoint as text: the two numbers that prove the verdict, and a column of figures a reading."""
 
-from orchestrator.compare.stats import CONFIDENCE
+from collections.abc import Sequence
+
+from orchestrator.compare.stats import CONFIDENCE, Estimate
 from orchestrator.diagnosis.advice import state_names
 from orchestrator.diagnosis.measured import Split
-from orchestrator.diagnosis.verdict import MeasuredReading, WiringVerdict
+from orchestrator.diagnosis.verdict import SEPARATION, Effect, MeasuredReading, WiringVerdict
 from orchestrator.report.content import columns
 from orchestrator.report.table import table
-from orchestrator.report.words import UNKNOWN, change, length, number, percent, proportion
+from orchestrator.report.words import UNKNOWN, change, length, moved, number, percent, proportion
 
 
 def proof(wiring: WiringVerdict, width: int) -> list[str]:
@@ -23,12 +25,14 @@ def proof(wiring: WiringVerdict, width: int) -> list[str]:
     names, arrow, sides = ("declared", "runner-up"), "against", (best, other.figures)
     if wiring.against == "declared":
         names, arrow, sides = ("as served", "as it reads best"), "->", (other.figures, best)
-    accuracies = [percent(side.first_step.value) for side in sides]
     lengths = [number(side.accept_length_walk.value) for side in sides]
-    measures = (
-        ("step-1 accuracy", *accuracies, change(wiring.difference, "points")),
-        ("accept length", *lengths, change(wiring.ratio, "%")),
-    )
+    effect = _blind_to_step_one(wiring)
+    if effect is None:
+        accuracies = [percent(side.first_step.value) for side in sides]
+        first = ("step-1 accuracy", *accuracies, change(wiring.difference, "points"))
+    else:
+        first = _accepted(effect, wiring.best)
+    measures = (first, ("accept length", *lengths, change(wiring.ratio, "%")))
     numbers = table([[label, f"{a} {names[0]}", arrow, f"{b} {names[1]}"] for label, a, b, _ in measures], "  ")
     changes = [difference for *_, difference in measures]
     beside = [f"{line}  {what}" for line, what in zip(_even(numbers), changes, strict=True)]
@@ -37,17 +41,37 @@ def proof(wiring: WiringVerdict, width: int) -> list[str]:
     return [part for line, what in zip(numbers, changes, strict=True) for part in (line, f"    {what}")]
 
 
+def _blind_to_step_one(wiring: WiringVerdict) -> Effect | None:
+    """What proves a mis-read drafter that step 1 cannot show, as it does not see how later steps are fed."""
+    low = None if wiring.difference is None else wiring.difference.low
+    if wiring.against != "declared" or not wiring.misread or (low is not None and low > SEPARATION):
+        return None
+    return max(wiring.misread, key=lambda effect: _value(effect.difference))
+
+
+def _accepted(effect: Effect, best: MeasuredReading) -> tuple[str, str, str, str]:
+    ahead = _value(effect.difference)
+    ours = _value(best.figures.accept_length_mean) - 1
+    assert effect.difference is not None  # it is proven
+    change_words = moved(effect.difference, "a position") + f", {effect.difference.rows} rows"
+    return ("accepted drafts", number(ours - ahead), number(ours), change_words)
+
+
+def _value(estimate: Estimate | None) -> float:
+    return 0.0 if estimate is None or estimate.value is None else estimate.value
+
+
 def figures(wiring: WiringVerdict, heldout: Split | None, width: int, *, verbose: bool) -> list[list[str]]:
     """One column a reading; as many tables as the width asks for."""
     shown = columns(wiring)
-    labels = ["", "reading", "states", "step 1 accuracy"]
+    labels = ["", "reading", *(["computed with"] if _differ(shown) else []), "states", "step 1 accuracy"]
     labels += [f"step {step} after hit" for step in range(2, wiring.best.figures.steps + 1)]
     labels += ["accept length"]
     if heldout is not None:
         labels += ["held-out step 1", "held-out accept len"]
     if verbose:
         labels += ["accept len, mean", "accept len, rows", "tokens per verify"]
-    cells = [_column(role, item, heldout, verbose=verbose) for role, item in shown]
+    cells = [_column(role, item, heldout, told=_differ(shown), verbose=verbose) for role, item in shown]
     label_width = max(map(len, labels)) + 2
     tables: list[list[list[str]]] = []
     used = width
@@ -73,11 +97,17 @@ def widened(wiring: WiringVerdict) -> list[str]:
     ]
 
 
-def _column(role: str, item: MeasuredReading, heldout: Split | None, *, verbose: bool) -> list[str]:
-    own, walk = item.figures, item.figures.walk
+def _differ(shown: Sequence[tuple[str, MeasuredReading]]) -> bool:
+    """Whether any reading computes otherwise than the checkpoint says."""
+    return any(item.facts.changes for _, item in shown)
+
+
+def _column(role: str, item: MeasuredReading, heldout: Split | None, *, told: bool, verbose: bool) -> list[str]:
+    own, walk, facts = item.figures, item.figures.walk, item.facts
     cells = [
         role,
-        item.facts.name,
+        f"slots {','.join(map(str, facts.slots))} offset {facts.token_offset:+d}",
+        *([" ".join(facts.changes) or "as the checkpoint says"] if told else []),
         state_names(item.facts.states),
         proportion(own.first_step),
         *(proportion(share) for share in own.conditional[1:]),

@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 from orchestrator.compare.diff import MeasuredRun, diff_numbers, diff_runs
+from orchestrator.compare.stats import Estimate
 from orchestrator.compare.step_cost import StepCost
 from orchestrator.diagnosis.finding import CheckResult, Evidence
+from orchestrator.diagnosis.verdict import Effect
 from orchestrator.diagnosis.wiring import judge_wiring
 from orchestrator.records import Baseline, BaselineEntry, BaselineNumber
 from orchestrator.report.baseline_text import baseline_text, baselines_text
@@ -157,6 +159,46 @@ def test_a_finding_that_takes_the_top_line_brings_its_own_two_numbers() -> None:
     )
     check("loading_fault.txt", text)
     assert text.splitlines()[2].split("  ")[-1] == "0.5 % n=640"
+
+
+def test_what_step_one_cannot_show_is_proven_by_accepted_drafts() -> None:
+    """A drafter whose later steps are fed otherwise: both readings are alike at step 1."""
+    report = story(made_declared((0, 2, 4), (0, 1, 2)))
+    made = report.standalone
+    assert made is not None
+    best, other = made.wiring.best, made.wiring.runner_up
+    assert other is not None
+    fed = dataclasses.replace(best, facts=type(best.facts)(**{**vars(best.facts), "changes": ("feedback=normed",)}))
+    ahead = Estimate(value=0.29, low=0.09, high=0.49, confidence=0.975, rows=12)
+    effect = Effect(keys=("feedback",), best=("normed",), served=("raw",), reverted=other, difference=ahead)
+    wiring = dataclasses.replace(
+        made.wiring,
+        verdict="mis_read",
+        best=fed,
+        declared=other,
+        runner_up=other,
+        against="declared",
+        difference=Estimate(value=0.0, low=-0.01, high=0.01, rows=12),
+        headline="mis-read: serving would compute feedback=raw",
+        effects=(effect,),
+    )
+    top = dataclasses.replace(made.diagnosis, verdict="mis_read", headline=wiring.headline)
+    shown = dataclasses.replace(made, wiring=wiring, diagnosis=top)
+    text = run_text(RunReport(record=report.record, standalone=shown))
+    check("mis_read.txt", text)
+    assert "accepted drafts" in text.splitlines()[2]
+    assert "+0.29 a position, 97.5 % interval +0.09 to +0.49, 12 rows" in text
+    assert "computed with" in text
+
+
+def test_a_gap_on_top_is_proven_by_its_own_numbers_once() -> None:
+    report = story(made_declared((0, 2, 4), (0, 1, 2)), heldout=True)
+    made = report.standalone
+    assert made is not None
+    top = dataclasses.replace(made.diagnosis, verdict="generalization_gap", headline="generalization gap: +9 points")
+    text = run_text(RunReport(record=report.record, standalone=dataclasses.replace(made, diagnosis=top)))
+    assert text.splitlines()[2].startswith("  step-1 accuracy  74.2 % train  against  65.5 % held-out")
+    assert "Train against held-out:" not in text
 
 
 def test_every_depth() -> None:
