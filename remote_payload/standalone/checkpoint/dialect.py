@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from remote_payload.schema.standalone import DialectFacts
 from remote_payload.standalone.checkpoint.config import IDS, DrafterConfig
+from remote_payload.standalone.checkpoint.config_values import told
 from remote_payload.standalone.checkpoint.flat_config import eagle_config
 
 Dialect = Literal[
@@ -67,7 +68,7 @@ _Told = tuple[Dialect, tuple[str, ...], tuple[str, ...]]
 
 def _speculators(value: dict[str, Any]) -> DialectFacts:
     kind = f"`speculators_model_type: {value.get('speculators_model_type')}`"
-    version = f"`speculators_version: {value.get('speculators_version')}`"
+    version = f"`speculators_version: {told(value.get('speculators_version'))}`"
     newer = [key for key in SPECULATORS_KEYS if key in value]
     if newer:
         return DialectFacts(name="speculators", evidence=(kind, version, f"the keys {', '.join(newer)}"))

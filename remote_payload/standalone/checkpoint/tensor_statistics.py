@@ -7,7 +7,7 @@ import torch
 from remote_payload.schema.standalone import TensorStatistics
 from remote_payload.standalone.checkpoint.pieces import pieces
 
-SAMPLE = 2048
+SAMPLE = 1024
 """Rows and columns that are looked at: as many as a plain sample needs for figures within some percent."""
 ITERATIONS = 30
 """Of the power iteration: a trained matrix's first singular value stands far out, a random one's is met within 2 %."""
