@@ -18,6 +18,7 @@ import torch
 
 from remote_payload.failure import checkpoint_failure
 from remote_payload.standalone.checkpoint.load import Checkpoint
+from remote_payload.standalone.checkpoint.rope_config import Rope
 from remote_payload.standalone.graph import Graph, Reading
 from remote_payload.standalone.model.budget import Budget
 from remote_payload.standalone.model.chains import Batch, Chains, Shared
@@ -50,6 +51,7 @@ class Drafter:
         self.head = load("lm_head.weight")  # (D, H)
         self._fuse = Fuse(load, checkpoint.slots, config.rms_norm_eps, self.budget)
         self._embeddings = dict(checkpoint.embeddings)  # each (V, H) in its stored dtype: they are only looked up
+        self._made_angles: dict[tuple[Rope, int | None], Angles] = {}
         self._vocabularies = {name: ids.clamp(min=0).to(device) for name, ids in checkpoint.vocabularies.items()}
 
     def missing(self, graph: Graph) -> str | None:
@@ -90,11 +92,10 @@ class Drafter:
         for places, graph, batch, blocks in self._batches(inputs, readings, steps, by_map=self_fed):
             done = 0
             for at in blocks:
-                span = slice(done, done + len(at))
-                for step, (_, greedy) in enumerate(self._steps(Chains(batch, at), graph, steps, self_fed)):
-                    for index, own in enumerate(places):
-                        drafted[own, span, step] = greedy[index]
-                done = span.stop
+                greedy = self._drafts(Chains(batch, at), graph, steps, self_fed)  # (K, R, p)
+                for index, own in enumerate(places):
+                    drafted[own, done : done + len(at)] = greedy[:, index].T
+                done += len(at)
         return drafted
 
     def outputs(self, inputs: RowInputs, readings: Sequence[Reading], steps: int) -> list[torch.Tensor]:
@@ -104,7 +105,7 @@ class Drafter:
         for places, graph, batch, blocks in self._batches(inputs, readings, steps, by_map=False):
             done = 0
             for at in blocks:
-                for step, (hidden, _) in enumerate(self._steps(Chains(batch, at), graph, steps, False)):
+                for step, hidden in enumerate(self._steps(Chains(batch, at), graph, steps, None)):
                     for index, own in enumerate(places):
                         told[step][own, done : done + len(at)] = hidden[index]
                 done += len(at)
@@ -114,23 +115,36 @@ class Drafter:
         """What lm_head reads: the output after the final norm."""
         return rms_norm(hidden, self.norm, self.config.rms_norm_eps)
 
+    def _drafts(self, chains: Chains, graph: Graph, steps: int, self_fed: bool) -> torch.Tensor:
+        """Greedy draft tokens of a block of chains, (K, R, p)."""
+        if not self_fed:
+            return self._greedy(torch.stack(list(self._steps(chains, graph, steps, None))), graph)
+        proposed: list[torch.Tensor] = []
+        *_, last = self._steps(chains, graph, steps, proposed)
+        return torch.stack([*proposed, self._greedy(last, graph)])
+
     def _steps(
-        self, chains: Chains, graph: Graph, steps: int, self_fed: bool
-    ) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-        """Output (R, p, H) and greedy draft tokens (R, p) of each step of a block of chains."""
+        self, chains: Chains, graph: Graph, steps: int, proposed: list[torch.Tensor] | None
+    ) -> Iterator[torch.Tensor]:
+        """Output (R, p, H) of each step of a block of chains; with `proposed`, they are fed what they propose."""
         hidden = chains.first()
-        for step in range(steps):
-            normed = self.normed_output(within_bounds(hidden))
-            read = normed if graph.final_norm == "applied" else hidden
-            greedy = argmax_in_pieces(read.flatten(0, 1), self.head, "drafter", self.budget.logit_bytes)
-            greedy = greedy.view(hidden.shape[:2])
-            yield hidden, greedy
-            if step + 1 < steps:
-                own = None
-                if self_fed:
-                    fed = self._vocabularies[graph.vocabulary][greedy]
-                    own = self.layers[0].token_part(self._embedded(graph.embedding, fed))
-                hidden = chains.following(step + 1, normed if graph.feedback == "normed" else hidden, own)
+        yield hidden
+        for step in range(1, steps):
+            own = None
+            if proposed is not None:
+                proposed.append(self._greedy(hidden, graph))
+                fed = self._vocabularies[graph.vocabulary][proposed[-1]]
+                own = self.layers[0].token_part(self._embedded(graph.embedding, fed))
+            hidden = chains.following(step, self.normed_output(hidden) if graph.feedback == "normed" else hidden, own)
+            yield hidden
+
+    def _greedy(self, hidden: torch.Tensor, graph: Graph) -> torch.Tensor:
+        """Greedy draft tokens (...) of outputs (..., H)."""
+        read = within_bounds(hidden)
+        read = self.normed_output(read) if graph.final_norm == "applied" else read
+        return argmax_in_pieces(read.flatten(0, -2), self.head, "drafter", self.budget.logit_bytes).view(
+            hidden.shape[:-1]
+        )
 
     def _batches(
         self, inputs: RowInputs, readings: Sequence[Reading], steps: int, *, by_map: bool
@@ -208,12 +222,12 @@ class Drafter:
 
     def _angles(self, inputs: RowInputs, graph: Graph, positions: int) -> Angles:
         """Angles of draft positions 0 .. positions - 1, whose first stands at the graph's position_start."""
-        key = (graph.rope, graph.position_start)
-        if key not in inputs.angles or len(inputs.angles[key].cos) < positions:
-            start, rope = graph.position_start, graph.rope
-            length = len(inputs.tokens) + start
+        start, rope = graph.position_start, graph.rope
+        length = len(inputs.tokens) + start if rope.kind == "dynamic" else None  # others do not look at it
+        found = self._made_angles.get((rope, length))
+        if found is None or len(found.cos) < positions + start:
             dim = self.layers[0].attention.rope_dim
-            tables = rope_tables(rope, dim, positions + start, self.config.max_positions, length)
-            cos, sin = (part[start:].to(device=self.device, dtype=self.dtype) for part in tables)
-            inputs.angles[key] = Angles(cos=cos, sin=sin, interleaved=rope.interleaved)
-        return inputs.angles[key]
+            tables = rope_tables(rope, dim, 2 * (positions + start), self.config.max_positions, length)
+            cos, sin = (part.to(device=self.device, dtype=self.dtype) for part in tables)
+            found = self._made_angles[rope, length] = Angles(cos=cos, sin=sin, interleaved=rope.interleaved)
+        return replace(found, cos=found.cos[start:], sin=found.sin[start:])

@@ -5,9 +5,6 @@ from dataclasses import dataclass, field
 
 import torch
 
-from remote_payload.standalone.checkpoint.rope_config import Rope
-from remote_payload.standalone.model.rope import Angles
-
 SHUFFLE_SEED = 20
 
 
@@ -24,7 +21,6 @@ class RowInputs:
     positions: torch.Tensor  # (P,) ascending draft positions, on the device
     token_parts: dict[str, torch.Tensor] = field(default_factory=dict)
     """By whose embedding: (T, W), the first layer's projections of the embedding half."""
-    angles: dict[tuple[Rope, int], Angles] = field(default_factory=dict)
     projections: "OrderedDict[tuple[int, int, str], torch.Tensor]" = field(default_factory=OrderedDict)
     """(state, slot, norm) -> (T', H), the ones used last at the end."""
     squares: dict[int, torch.Tensor] = field(default_factory=dict)
