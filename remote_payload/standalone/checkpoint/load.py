@@ -6,7 +6,7 @@ from pathlib import Path
 import torch
 
 from remote_payload.failure import checkpoint_failure
-from remote_payload.schema.standalone import CheckpointFacts, TensorProblem
+from remote_payload.schema.standalone import CheckpointFacts, ConfigNote, DialectFacts, GraphFlag, TensorProblem
 from remote_payload.standalone.checkpoint.borrow import Borrowed, borrow
 from remote_payload.standalone.checkpoint.config import DrafterConfig, read_drafter_config
 from remote_payload.standalone.checkpoint.config_notes import Linted, config_notes
@@ -149,26 +149,7 @@ def _join(own: _Draft, target: TargetFiles) -> Checkpoint:
     teacher_head = _teacher_head(config, target)
     borrowed = borrow(config, own.weights, own.vocabulary.target_ids, target)
     dialect = recognise(config, own.stored, {tensor.path for tensor in own.stored.values()})
-    norm = own.weights.get("norm.weight")
-    graph, served, flags = read_graph(
-        Read(
-            config=config,
-            dialect=dialect.name,
-            names=frozenset(own.found),
-            slots=own.slots,
-            final_norm_untrained=norm is not None and bool((norm == 1).all()),
-            embedding=borrowed.embedding,
-            vocabulary=own.vocabulary.flag,
-        )
-    )
-    linted = Linted(
-        config=config,
-        dialect=dialect.name,
-        names=frozenset(own.found),
-        stored_names=frozenset(own.stored),
-        slots=own.slots,
-        target_max_positions=target.max_positions,
-    )
+    graph, served, flags = _graph(own, borrowed, dialect)
     target_norm = _target_norm(config, target)
     missing_norm = () if target_norm is not None else (NO_FINAL_NORM,)
     facts = _facts(own, target, borrowed)
@@ -187,11 +168,37 @@ def _join(own: _Draft, target: TargetFiles) -> Checkpoint:
             facts,
             dialect=dialect,
             graph=flags,
-            notes=(*config_notes(linted), *served_notes(linted)),
+            notes=_notes(own, target, dialect),
             vocabulary=vocabulary_facts(own.vocabulary, own.weights.get("lm_head.weight"), teacher_head),
         ),
         warnings=(*own.vocabulary.warnings, *borrowed.warnings, *missing_norm),
     )
+
+
+def _graph(own: _Draft, borrowed: Borrowed, dialect: DialectFacts) -> tuple[Graph, Graph, tuple[GraphFlag, ...]]:
+    norm = own.weights.get("norm.weight")
+    read = Read(
+        config=own.config,
+        dialect=dialect.name,
+        names=frozenset(own.found),
+        slots=own.slots,
+        final_norm_untrained=norm is not None and bool((norm == 1).all()),
+        embedding=borrowed.embedding,
+        vocabulary=own.vocabulary.flag,
+    )
+    return read_graph(read)
+
+
+def _notes(own: _Draft, target: TargetFiles, dialect: DialectFacts) -> tuple[ConfigNote, ...]:
+    linted = Linted(
+        config=own.config,
+        dialect=dialect.name,
+        names=frozenset(own.found),
+        stored_names=frozenset(own.stored),
+        slots=own.slots,
+        target_max_positions=target.max_positions,
+    )
+    return (*config_notes(linted), *served_notes(linted))
 
 
 def _teacher_head(config: DrafterConfig, target: TargetFiles) -> torch.Tensor:
