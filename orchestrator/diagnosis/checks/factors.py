@@ -161,7 +161,8 @@ def _all_well_text(
     worse = sum(line.high is not None and line.high < 0 for line in lines)
     if not worse:
         return f"no difference seen on these rows: {len(lines)} other readings are as good as the checkpoint's own"
-    return f"the checkpoint's own computation reads best: {worse} of {len(lines)} others are surely worse, none surely better"
+    others = f"{worse} of {len(lines)} others are surely worse, none surely better"
+    return f"the checkpoint's own computation reads best: {others}"
 
 
 def _looked_better(facts: ReadingFacts, best: MeasuredReading, readings: Sequence[ReadingFacts]) -> bool:
