@@ -162,6 +162,17 @@ def test_strange_device():
             pick_device(wish)
 
 
+def test_the_memory_plan_is_told_before_and_kept(tmp_path, made):
+    out = run_job(tmp_path / "out", **made, max_memory_bytes=2 << 30)
+    plan = out.result.memory
+    assert plan.limit_bytes == 2 << 30 >= plan.expected_peak_bytes == sum(part.size_bytes for part in plan.parts)
+    names = [event.name for event in out.events if event.kind in ("phase", "note")]
+    assert names.index("memory") < names.index("search")
+    with pytest.raises(JobFailure, match="memory limit must be at least") as caught:
+        run_job(tmp_path / "low", **made, max_memory_bytes=1 << 20)
+    assert caught.value.failure.kind == "machine"
+
+
 MEASURE_MEMORY = """
 import json, sys
 from pathlib import Path
