@@ -30,7 +30,8 @@ class ArgumentFact(Record):
     """None = not asked for: the server was free to choose."""
     effective: str | None
     """None = the server does not tell."""
-    source: Literal["server_info", "log", "launch_command"] = "server_info"
+    source: Literal["server_info", "log", "launch_command", "environment"] = "server_info"
+    """Where `effective` was read."""
 
 
 class LogLine(Record):

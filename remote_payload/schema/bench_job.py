@@ -31,7 +31,7 @@ class BenchJob(Record):
     server_environment: tuple[str, ...] = ()
     """`NAME=VALUE` pairs for the server alone; secrets come by name from the host's `secrets` instead."""
     exec_prefix: tuple[str, ...] = ()
-    """Words before the server's command, e.g. `docker exec -i sglang`: how the host enters where SGLang is installed."""
+    """Words before the server's command, e.g. `docker exec -i NAME`: how the host enters where SGLang is installed."""
     server_python: str | None = None
     """Interpreter that runs SGLang; None = the worker's own, or `python3` behind an `exec_prefix`."""
     attach_url: str | None = None

@@ -6,39 +6,90 @@ running.check()                                          # raises when it died m
 facts = running.stop()
 """
 
-from collections.abc import Callable
+import dataclasses
+import json
+import os
+import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
-from remote_payload.schema.bench import ServerFacts, Side
+from remote_payload.failure import JobFailure, job_failure, server_failure
+from remote_payload.schema.bench import ArgumentFact, ServerFacts, Side
 from remote_payload.schema.bench_job import BenchJob
 from remote_payload.schema.run import Event
+from remote_payload.sglang_bench import leftovers, ports
+from remote_payload.sglang_bench.arguments import argument_facts, launched_with, requested_of
+from remote_payload.sglang_bench.attached import environment_of_listener
+from remote_payload.sglang_bench.command import HOST, server_argv
+from remote_payload.sglang_bench.environment import api_key, secret_values, server_environment
+from remote_payload.sglang_bench.gpu_memory import GpuMemory
+from remote_payload.sglang_bench.launch import Process
+from remote_payload.sglang_bench.phases import PhaseClock, bar_of
+from remote_payload.sglang_bench.ready import look, port_taken, wait_until_ready
+from remote_payload.sglang_bench.redact import redact_argv, redact_json
 
 Report = Callable[[Event], None]
+GRACE_S = 20.0
+"""Between TERM and KILL; an idle server takes 3 to 10 s, one with a stuck request never ends by itself."""
+BAR_INTERVAL_S = 0.5
 
 
 class Running:
     """A server that was ready when this was made; ours to stop unless it was attached to."""
 
-    url: str
-    """Without a slash at its end."""
-    key: str | None
-    """API key to send as `Authorization: Bearer`; never written anywhere."""
+    def __init__(
+        self,
+        facts: ServerFacts,
+        key: str | None,
+        process: Process | None = None,
+        memory: GpuMemory | None = None,
+    ) -> None:
+        self.url = facts.url
+        """Without a slash at its end."""
+        self.key = key
+        """API key to send as `Authorization: Bearer`; never written anywhere."""
+        self._facts, self._process, self._memory = facts, process, memory
 
     @property
     def facts(self) -> ServerFacts:
         """What is known so far."""
-        raise NotImplementedError
+        if self._process is None:
+            return self._facts
+        return dataclasses.replace(self._facts, lines=tuple(self._process.log.decided.values()))
+
+    @property
+    def has_died(self) -> bool:
+        """Whether the server of ours has ended without being asked to; asking costs nothing."""
+        return self._process is not None and self._process.has_ended and self._facts.stopped is None
 
     def check(self) -> None:
         """Raise JobFailure(server), with its log's decisive lines, when the server of ours has ended."""
-        raise NotImplementedError
+        if self.has_died and self._process is not None:
+            raise self._process.failure()
 
     def stop(self) -> ServerFacts:
         """TERM, bounded wait, KILL of the whole tree, GPU memory free; an attached server is left alone.
 
         May be called twice; the second call only returns the facts. Never raises because of the server.
         """
-        raise NotImplementedError
+        if self._facts.stopped is None:
+            self._facts = self._stopped()
+        return self._facts
+
+    def _stopped(self) -> ServerFacts:
+        if self._process is None:
+            return dataclasses.replace(self._facts, stopped="left")
+        facts, died = self.facts, self._process.has_ended
+        ended = self._process.end(GRACE_S)
+        left = None if self._memory is None else self._memory.left_bytes()
+        return dataclasses.replace(
+            facts,
+            stopped="died" if died else ended.how,
+            stop_s=ended.seconds,
+            survivors=ended.survivors,
+            gpu_memory_left_bytes=left,
+        )
 
 
 def start(job: BenchJob, side: Side, number: int, folder: Path, report: Report) -> Running:
@@ -48,9 +99,135 @@ def start(job: BenchJob, side: Side, number: int, folder: Path, report: Report) 
     the start and a warning for each older server that is still there. Raises JobFailure(server), with nothing of the
     server left, when it does not become ready.
     """
-    raise NotImplementedError
+    if job.model is None:
+        raise job_failure("`model` must name the target that is to be served")
+    other = leftovers.warning_of(leftovers.find_leftovers())
+    if other is not None:
+        report(_event("warning", "other_server", other))
+    if job.port is not None and not ports.is_free(job.port):
+        raise port_taken(job.port)
+    argv = server_argv(job, side, job.port or ports.free_port())
+    asked = requested_of(argv)
+    url, key = f"http://{HOST}:{asked['port']}", api_key(job)
+    memory = GpuMemory()
+    memory.begin()
+    environment = server_environment(job, folder.parent)
+    telling = _Telling(report, f"server {number} ({side})")
+    began_s = time.monotonic()
+    process = Process(
+        job.exec_prefix,
+        argv,
+        environment,
+        folder.parent / f"server-{number}.log",
+        hidden=secret_values(job, folder.parent),
+        on_line=telling.read,
+    )
+    try:
+        info = wait_until_ready(process, url, key, job.model, job.ready_timeout_s, lambda: telling.clock.name or "")
+    except JobFailure as failed:
+        process.end(0.0)
+        raise _with_others(failed, other) from None
+    ready_s = time.monotonic() - began_s
+    telling.finish(ready_s)
+    memory.claim(process.tree())
+    classes = process.log.classes
+    facts = ServerFacts(
+        side=side,
+        start=number,
+        attached=False,
+        url=url,
+        argv=redact_argv((*job.exec_prefix, *argv)),
+        pid=process.pid,
+        ready_s=ready_s,
+        phases=telling.clock.phases(),
+        arguments=(
+            *argument_facts(asked, info, process.log.arguments, {**os.environ, **environment}),
+            *_draft_class(job, side, classes[1] if len(classes) > 1 else None),
+        ),
+        lines=tuple(process.log.decided.values()),
+        server_info=_as_text(info),
+        model_class=classes[0] if classes else None,
+        draft_class=classes[1] if len(classes) > 1 else None,
+    )
+    return Running(facts, key, process, memory)
 
 
 def attach(job: BenchJob, report: Report) -> Running:
     """Find the server at `job.attach_url`; nothing is started. Raises JobFailure(server) when it does not answer."""
-    raise NotImplementedError
+    url = str(job.attach_url).rstrip("/")
+    key = api_key(job)
+    until_s = time.monotonic() + min(job.ready_timeout_s, 60.0)
+    while (probe := look(url, key, job.model)).info is None:
+        if time.monotonic() >= until_s or "API key" in probe.waiting_for or "another model" in probe.waiting_for:
+            raise server_failure(
+                f"no ready server to attach to; waited for: {probe.waiting_for}",
+                hint="start it, check `attach_url` (an address as this host sees it), `model` and `api_key_env`",
+            )
+        time.sleep(1.0)
+    info = probe.info
+    argv = launched_with(info)
+    environment = environment_of_listener(url)
+    report(_event("phase", "attached", url))
+    facts = ServerFacts(
+        side="spec" if info.get("speculative_algorithm") else "plain",
+        start=0,
+        attached=True,
+        url=url,
+        argv=redact_argv(argv),
+        arguments=argument_facts(requested_of(argv), info, None, environment or {}),
+        server_info=_as_text(info),
+    )
+    return Running(facts, key)
+
+
+class _Telling:
+    """Events of a start, from the lines of its log."""
+
+    def __init__(self, report: Report, name: str) -> None:
+        self._report, self._name = report, name
+        self._told_s = 0.0
+        self.clock = PhaseClock(time.monotonic(), lambda phase: report(_event("phase", phase, name)))
+
+    def read(self, line: str, now_s: float) -> None:
+        """One line of the log."""
+        self.clock.read(line, now_s)
+        bar = bar_of(line) if self.clock.name is not None and now_s - self._told_s >= BAR_INTERVAL_S else None
+        if bar is not None:
+            self._told_s = now_s
+            progress = _event("progress", self.clock.name or "", f"{self._name}: {bar.what}")
+            self._report(dataclasses.replace(progress, done=float(bar.done), total=float(bar.total), unit="pieces"))
+
+    def finish(self, ready_s: float) -> None:
+        """It is ready."""
+        self.clock.finish(time.monotonic())
+        self._report(_event("note", "server_ready", f"{self._name} is ready after {ready_s:.1f} s"))
+
+
+def _draft_class(job: BenchJob, side: Side, loaded: str | None) -> tuple[ArgumentFact, ...]:
+    """The class that the draft's config.json asks for against the one that was loaded."""
+    if side == "plain" or job.draft is None:
+        return ()
+    asked = None
+    try:
+        config: Mapping[str, Any] = json.loads((Path(job.draft).expanduser() / "config.json").read_text("utf-8"))
+        asked = json.dumps(config["architectures"][0])
+    except (OSError, ValueError, KeyError, IndexError, TypeError):
+        pass  # not to be seen from here
+    effective = None if loaded is None else json.dumps(loaded)
+    return (ArgumentFact(name="draft_class", requested=asked, effective=effective, source="log"),)
+
+
+def _with_others(failed: JobFailure, other: str | None) -> JobFailure:
+    """Where the server failed beside another one, that belongs to the story."""
+    if other is None:
+        return failed
+    failure = failed.failure
+    return JobFailure(dataclasses.replace(failure, details=(*failure.details, other)))
+
+
+def _as_text(info: Mapping[str, Any]) -> str:
+    return json.dumps(redact_json(info), sort_keys=True)
+
+
+def _event(kind: Any, name: str, message: str) -> Event:
+    return Event(time_unix_s=time.time(), kind=kind, name=name, message=message)

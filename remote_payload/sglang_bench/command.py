@@ -1,0 +1,62 @@
+"""The command that starts a server: SGLang's flags from a job, for one side."""
+
+import sys
+
+from remote_payload.failure import job_failure
+from remote_payload.schema.bench import Side
+from remote_payload.schema.bench_job import BenchJob
+
+HOST = "127.0.0.1"
+_SPECULATIVE = "--speculative-"
+
+
+def python_of(job: BenchJob) -> str:
+    """The interpreter that runs SGLang: on this host our own, elsewhere what its PATH calls python3."""
+    return job.server_python or ("python3" if job.exec_prefix else sys.executable)
+
+
+def server_argv(job: BenchJob, side: Side, port: int) -> tuple[str, ...]:
+    """`python -m sglang.launch_server ...`, without the `exec_prefix`. Raises JobFailure(job)."""
+    if any(word == "--port" or word.startswith("--port=") for word in job.server_args):
+        raise job_failure("`server_args` must not hold --port", hint="give the job's own `port`")
+    words = [python_of(job), "-m", "sglang.launch_server", "--model-path", str(job.model), "--port", str(port)]
+    extra = job.server_args if side == "spec" else without_speculation(job.server_args)
+    if not any(word == "--host" or word.startswith("--host=") for word in extra):
+        words += ["--host", HOST]
+    for option, value, unset in (
+        ("--tp-size", job.tp, 1),
+        ("--dp-size", job.dp, 1),
+        ("--ep-size", job.ep, 1),
+        ("--dtype", job.dtype, "auto"),
+        ("--quantization", job.quantization, None),
+        ("--context-length", job.context_length, None),
+        ("--mem-fraction-static", job.mem_fraction, None),
+    ):
+        words += [] if value == unset else [option, str(value)]
+    return (*words, *(_speculation(job) if side == "spec" else ()), *extra)
+
+
+def without_speculation(words: tuple[str, ...]) -> tuple[str, ...]:
+    """Arguments without those of speculation and their values: for the plain side of a pair."""
+    kept: list[str] = []
+    dropping = False
+    for word in words:
+        if word.startswith("--"):
+            dropping = word.startswith(_SPECULATIVE)
+        if not dropping:
+            kept.append(word)
+    return tuple(kept)
+
+
+def _speculation(job: BenchJob) -> list[str]:
+    if job.draft is None:
+        return []
+    words = ["--speculative-algorithm", job.algorithm, "--speculative-draft-model-path", job.draft]
+    for option, value in (
+        ("--speculative-num-steps", job.num_steps),
+        ("--speculative-eagle-topk", job.eagle_topk),
+        ("--speculative-num-draft-tokens", job.num_draft_tokens),
+        ("--speculative-draft-model-quantization", job.draft_quantization),
+    ):
+        words += [] if value is None else [option, str(value)]
+    return words

@@ -1,0 +1,112 @@
+"""Waiting until a server of ours is really ready.
+
+Its own line "fired up and ready to roll" is no proof: with its port taken it talks to whoever has the port and prints
+it all the same. Ready is: our process lives, what listens on the port is ours where /proc tells, `/server_info` names
+our model, and `/health` answers 200, which a newer server does by generating a token.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from remote_payload.failure import JobFailure, server_failure
+from remote_payload.sglang_bench import ports
+from remote_payload.sglang_bench.failures import find
+from remote_payload.sglang_bench.info import ask, server_info
+from remote_payload.sglang_bench.launch import Process
+
+PAUSE_S = 0.5
+HEALTH_S = 30.0
+"""A server before 0.5.10 gives up on its own health check after 20 s."""
+FATAL = {"port_taken"}
+"""Signatures that end the wait while the process still lives."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Probe:
+    """One look over HTTP: the server's info when it is ready, else why it is not."""
+
+    info: Mapping[str, Any] | None = None
+    waiting_for: str = ""
+
+
+def wait_until_ready(
+    process: Process, url: str, key: str | None, model: str, timeout_s: float, phase: Callable[[], str]
+) -> Mapping[str, Any]:
+    """Returns `/server_info` of the ready server. Raises JobFailure(server) as soon as it cannot become ready any more.
+
+    `phase` names where it is, for the message of a timeout.
+    """
+    until_s = time.monotonic() + timeout_s
+    probe = Probe(waiting_for="the first answer")
+    port = int(url.rpartition(":")[2])
+    while time.monotonic() < until_s:
+        looking = _Looking(url, key, model)
+        while looking.is_alive() and not process.has_ended and time.monotonic() < until_s:
+            looking.join(0.1)
+        _check(process)
+        probe = looking.found or probe
+        if probe.info is not None:
+            _check_owner(process, port)
+            return probe.info
+        with process.log.changed:
+            process.log.changed.wait_for(lambda: process.has_ended, PAUSE_S)
+    what = f"it was not ready after {timeout_s:g} s, in phase `{phase()}`; waiting for: {probe.waiting_for}"
+    raise process.failure(what)
+
+
+def look(url: str, key: str | None, model: str | None) -> Probe:
+    """One look; `model` None = any will do."""
+    try:
+        status, _ = ask(url, "/health", key, timeout_s=HEALTH_S)
+        if status != 200:
+            return Probe(waiting_for=f"/health, which answers HTTP {status}")
+        info = server_info(url, key, HEALTH_S)
+    except OSError as error:
+        return Probe(waiting_for=f"an answer of {url}: {error}")
+    if info is None:
+        return Probe(waiting_for="/server_info, which does not answer with JSON")
+    shown = info.get("model_path")
+    if model is not None and shown is not None and str(shown).rstrip("/") != model.rstrip("/"):
+        return Probe(waiting_for=f"our server; the one at {url} serves another model: {shown}")
+    return Probe(info=info)
+
+
+class _Looking(threading.Thread):
+    """A look in a thread of its own, so that a slow answer hides no death."""
+
+    def __init__(self, url: str, key: str | None, model: str) -> None:
+        super().__init__(name="look at the server", daemon=True)
+        self._asked = (url, key, model)
+        self.found: Probe | None = None
+        self.start()
+
+    def run(self) -> None:
+        self.found = look(*self._asked)
+
+
+def _check(process: Process) -> None:
+    if process.has_ended:
+        raise process.failure()
+    found = find(tuple(process.log.tail))
+    if found is not None and found[0].name in FATAL:
+        raise process.failure("it cannot listen")
+
+
+def _check_owner(process: Process, port: int) -> None:
+    """Raise JobFailure(server) when it is somebody else who listens on our port."""
+    tree = process.tree()
+    who = ports.listeners(port, tree)
+    # An empty answer also comes where the server is behind `docker exec` (not below us) or runs as another user.
+    if who == () and len(tree) > 1 and process.pid in tree:
+        raise port_taken(port)
+
+
+def port_taken(port: int) -> JobFailure:
+    """Another process has the port."""
+    return server_failure(
+        f"another process listens on the server's port (port_taken): {port}",
+        hint="leave `port` out to have a free one chosen, or end the process that holds it",
+    )
