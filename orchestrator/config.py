@@ -44,6 +44,8 @@ class HostConfig(Record):
     """Folder on the server that holds payloads and runs."""
     environment: dict[str, str] = field(default_factory=dict)
     """Environment variables of the job (no secrets: these are written into the run's spec)."""
+    exec_prefix: tuple[str, ...] = ()
+    """Words before a server's command on this host: `["docker", "exec", "-i", "sglang"]`, `["srun", ...]`."""
     secrets: tuple[str, ...] = ()
     """Names of variables whose values are taken from this laptop's environment, sent on stdin and never stored."""
     connect_timeout_s: float = 10.0
@@ -60,6 +62,8 @@ class HostConfig(Record):
             for name in names:
                 words = f"`{key}` must name environment variables (letters, digits, `_`), found: {name!r}"
                 require(_VARIABLE.fullmatch(name) is not None, words)
+        for word in self.exec_prefix:
+            require(bool(word) and "\0" not in word, f"`exec_prefix` must hold words, none empty, found: {word!r}")
         for name, value in self.environment.items():
             require("\0" not in value, f"`environment.{name}` must not hold a NUL character, found: {value!r}")
         timeout_s, deadline_s, reconnect_s = self.connect_timeout_s, self.deadline_s, self.reconnect_s

@@ -2,18 +2,20 @@
 
 import dataclasses
 import getpass
+import json
 import os
 import platform
 import secrets
 import time
 from dataclasses import dataclass
+from typing import Any
 
 from orchestrator.config import HostConfig
 from orchestrator.errors import ClaimedError, ConfigError
 from orchestrator.jobfile import PlannedJob
 from orchestrator.records import RunHost, RunRecord
 from orchestrator.remote.session import HostSession
-from remote_payload.schema import RunSpec, to_json
+from remote_payload.schema import RunSpec, Setting, to_json
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,11 +37,12 @@ def new_run_id(kind: str, now: time.struct_time) -> str:
 
 def record_of(order: Order, session: HostSession, python: str) -> RunRecord:
     """The run as it is asked for: its spec is final, its state unknown."""
+    planned = at_host(order.planned, session.name, session.host)
     spec = RunSpec(
         run_id=order.run_id,
-        job_kind=order.planned.job.kind,
-        job_json=to_json(order.planned.job),
-        settings=order.planned.settings,
+        job_kind=planned.job.kind,
+        job_json=to_json(planned.job),
+        settings=planned.settings,
         python=python,
         payload_sha256=session.payload_sha256,
         environment=dict(session.host.environment),
@@ -50,6 +53,18 @@ def record_of(order: Order, session: HostSession, python: str) -> RunRecord:
     )
     host = RunHost(name=session.name, destination=session.destination, root=session.host.root)
     return RunRecord(host=host, spec=spec)
+
+
+def at_host(planned: PlannedJob, name: str, host: HostConfig) -> PlannedJob:
+    """The job with what the host's configuration adds: how its servers are started, unless the job says so itself."""
+    job = planned.job
+    if not host.exec_prefix or getattr(job, "exec_prefix", None) != ():  # kinds that start no server have no such key
+        return planned
+    source = f"eagle3.toml [hosts.{name}]"
+    told = Setting(key="exec_prefix", value=json.dumps(list(host.exec_prefix)), source=source)
+    others = tuple(setting for setting in planned.settings if setting.key != told.key)
+    changes: dict[str, Any] = {"exec_prefix": host.exec_prefix}
+    return PlannedJob(job=dataclasses.replace(job, **changes), settings=(*others, told))
 
 
 def again(known: RunRecord, asked: RunRecord) -> RunRecord:

@@ -1,0 +1,37 @@
+from typing import Any
+
+from orchestrator.config import HostConfig
+from orchestrator.jobfile import PlannedJob
+from orchestrator.order import at_host
+from remote_payload.schema import SelftestJob, Setting
+from remote_payload.schema.bench_job import BenchJob
+
+CONTAINER = HostConfig(ssh="gpu1", exec_prefix=("docker", "exec", "-i", "sglang"))
+
+
+def planned(job: Any, *settings: Setting) -> PlannedJob:
+    return PlannedJob(job=job, settings=settings)
+
+
+def test_a_hosts_prefix_becomes_the_jobs_and_says_where_it_came_from() -> None:
+    default = Setting(key="exec_prefix", value="[]", source="default")
+    model = Setting(key="model", value='"/m"', source="--model")
+    found = at_host(planned(BenchJob(model="/m"), default, model), "gpu1", CONTAINER)
+    assert getattr(found.job, "exec_prefix") == ("docker", "exec", "-i", "sglang")  # noqa: B009 - not in every job
+    told = Setting(key="exec_prefix", value='["docker", "exec", "-i", "sglang"]', source="eagle3.toml [hosts.gpu1]")
+    assert found.settings == (model, told)
+
+
+def test_a_jobs_own_prefix_holds() -> None:
+    asked = planned(BenchJob(model="/m", exec_prefix=("srun", "-N1")))
+    assert at_host(asked, "gpu1", CONTAINER) is asked
+
+
+def test_a_job_that_starts_no_server_is_left_alone() -> None:
+    asked = planned(SelftestJob())
+    assert at_host(asked, "gpu1", CONTAINER) is asked
+
+
+def test_a_host_without_a_prefix_adds_nothing() -> None:
+    asked = planned(BenchJob(model="/m"))
+    assert at_host(asked, "gpu1", HostConfig(ssh="gpu1")) is asked
