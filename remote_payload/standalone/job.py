@@ -56,9 +56,9 @@ def _run(job: StandaloneJob, device: torch.device, folder: Path, journal: Journa
         train = setup.look(job, loaded, journal)
         splits = [train] if loaded.heldout is None else [train, setup.look(job, loaded, journal, train)]
         declared = setup.declared_wiring(job, checkpoint)
-        task = setup.task_of(job, checkpoint, train.kind, declared)
         memory, budget = setup.plan_memory(job, checkpoint, splits, device, journal)
         measurer = setup.make_drafter(job, checkpoint, device, budget)
+        task = setup.task_of(job, checkpoint, train.kind, declared, measurer.drafter)
         measurers = [setup.measurer_for(rows, measurer, checkpoint) for rows in splits]
     with contextlib.ExitStack() as stack:
         partial = stack.enter_context(open_partial(job, checkpoint, loaded.folders, str(device), RunDir(folder.parent)))
@@ -73,7 +73,7 @@ def _run(job: StandaloneJob, device: torch.device, folder: Path, journal: Journa
             alone = self_fed(samples[0], measurers[0], found.best, job.steps)
             by_zone = zones(samples[0], measurers[0], found.best)
             del samples
-        finals = finalists(found, task, checkpoint.served)
+        finals = finalists(found, task, checkpoint.served, measurer.drafter.missing)
         _check_slots(finals, splits[-1])
         files = [stack.enter_context(HitsFile(folder, name)) for _, name in zip(splits, NAMES, strict=False)]
         measured = [

@@ -156,8 +156,11 @@ def declared_wiring(job: StandaloneJob, checkpoint: Checkpoint) -> DeclaredWirin
     return replace(declared, changes=checkpoint.served.changes_from(checkpoint.graph))
 
 
-def task_of(job: StandaloneJob, checkpoint: Checkpoint, kind: RowKind, declared: DeclaredWiring) -> Task:
+def task_of(
+    job: StandaloneJob, checkpoint: Checkpoint, kind: RowKind, declared: DeclaredWiring, drafter: Drafter
+) -> Task:
     """What is searched for."""
+    full = choices(checkpoint, job.steps).computable(drafter.missing) if job.sweep == "full" else None
     return Task(
         captured=kind.captured,
         slots=checkpoint.slots,
@@ -167,7 +170,7 @@ def task_of(job: StandaloneJob, checkpoint: Checkpoint, kind: RowKind, declared:
         steps=job.steps,
         keep=job.keep_readings,
         own=checkpoint.graph,
-        choices=choices(checkpoint, job.steps) if job.sweep == "full" else None,
+        choices=full,
     )
 
 

@@ -52,7 +52,7 @@ class Teacher:
 
     def tokens_of(self, graph: Graph | None) -> torch.Tensor:
         """Target token of each draft token (D,) under a reading's graph; None = the checkpoint's own."""
-        return self.target_ids if graph is None else self._vocabularies.get(graph.vocabulary, self.target_ids)
+        return self.target_ids if graph is None or not self._vocabularies else self._vocabularies[graph.vocabulary]
 
     def sayable(self, graph: Graph | None) -> torch.Tensor:
         """Whether the drafter has each target token, (V,) bool, under a reading's graph."""

@@ -1,6 +1,6 @@
 """What each part of a drafter's computation may be, for one checkpoint, and what need not be tried, with the reason."""
 
-from collections.abc import Container, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -30,6 +30,19 @@ class Choices:
             for value in values
             if value != getattr(base, name)
         ]
+
+    def computable(self, missing: Callable[[Graph], str | None]) -> "Choices":
+        """Those alone that the drafter has all it takes for; `missing` says what it lacks for a graph."""
+        values, skipped = {}, list(self.skipped)
+        for name, all_values in self.values.items():
+            lacking = {value: missing(replace(self.own, **{name: value})) for value in all_values}
+            skipped += [
+                SkippedReading(name=f"{name}={getattr(value, 'label', value)}", reason=f"the checkpoint lacks {what}")
+                for value, what in lacking.items()
+                if what is not None
+            ]
+            values[name] = tuple(value for value, what in lacking.items() if what is None)
+        return Choices(own=self.own, values=values, skipped=tuple(skipped))
 
     def controls(self, base: Graph) -> list[Graph]:
         """What the drafter does without its states: never a candidate, always a measure of the rest."""

@@ -34,10 +34,11 @@ Look = Callable[[Row, torch.Tensor], None]
 """Takes in a row and the teacher's choices (T,)."""
 
 
-def finalists(found: Found, task: Task, served: Graph) -> list[Reading]:
+def finalists(found: Found, task: Task, served: Graph, missing: Callable[[Graph], str | None]) -> list[Reading]:
     """Best, runner-up, as served, as declared; then the best one with each of its differences from them taken back.
 
-    `served` is what the engine computes. Each difference thus has its own pair, on all rows.
+    `served` is what the engine computes; `missing` says what the drafter lacks for a graph, and such readings are left
+    out. Each difference thus has its own pair, on all rows.
     """
     best, graph = found.best, task.graph(found.best)
     slots = task.declared.slots if task.declared else best.slots
@@ -48,7 +49,8 @@ def finalists(found: Found, task: Task, served: Graph) -> list[Reading]:
         for name in vars(graph):
             back = replace(graph, **{name: getattr(other, name)})
             wanted.append(task.under(best, back))
-    return distinct(reading for reading in wanted if reading is not None)[:MOST]
+    named = distinct(reading for reading in wanted if reading is not None)
+    return [reading for reading in named if missing(task.graph(reading)) is None][:MOST]
 
 
 @dataclass(frozen=True, kw_only=True)

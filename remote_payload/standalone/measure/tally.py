@@ -1,7 +1,6 @@
 """How readings did on the same positions, and by how much one is surely ahead of another."""
 
 import math
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
