@@ -1,0 +1,178 @@
+"""All figures of a served benchmark: a load (so many users, or such a rate) on a side, over its repeats."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from orchestrator.compare.served_acceptance import Acceptance, acceptance
+from orchestrator.compare.served_pairing import Pairing, pair
+from orchestrator.compare.served_speed import Speed, speed
+from remote_payload.schema.bench import BenchResult, PointFacts, RequestSample, ServerFacts, Side
+
+CLIENT_BOUND = 0.7
+"""CPU seconds of the client a second of wall time from which on it may be what holds the load back: it has one
+interpreter, which cannot use more than one core."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Draft:
+    """How the server really drafts; None = it does not tell."""
+
+    num_steps: int | None = None
+    eagle_topk: int | None = None
+    num_draft_tokens: int | None = None
+
+    @property
+    def ceiling(self) -> int | None:
+        """The largest accept length there is: num_steps + 1, never the number of draft tokens."""
+        return None if self.num_steps is None else self.num_steps + 1
+
+    @property
+    def nodes(self) -> int | None:
+        """Draft tokens of a tree; None for a chain, where they say the same as the ceiling."""
+        return None if self.eagle_topk in (None, 1) else self.num_draft_tokens
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadFigures:
+    """One load on one side."""
+
+    side: Side
+    concurrency: int | None
+    request_rate: float | None
+    points: tuple[PointFacts, ...]
+    """Its repeats, in order."""
+    requests: tuple[RequestSample, ...]
+    """The good ones."""
+    failed: int
+    speed: Speed
+    acceptance: Acceptance | None
+    """None = no answer told of speculation."""
+    cached_share: float | None
+    """Prompt tokens that came from the prefix cache, of all."""
+    client_cpu: float | None
+    """CPU seconds of the client a second of wall time, the busiest repeat."""
+
+    @property
+    def valid(self) -> bool:
+        """A load with failed requests is no measurement: what was left undone was not slow, it was not done."""
+        return self.failed == 0 and bool(self.requests)
+
+    @property
+    def client_bound(self) -> bool:
+        """Whether the client may have been the bottleneck."""
+        return self.client_cpu is not None and self.client_cpu >= CLIENT_BOUND
+
+    @property
+    def key(self) -> tuple[int | None, float | None]:
+        """What makes two loads the same but for their side."""
+        return self.concurrency, self.request_rate
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairedLoad:
+    """A load with its figures on both sides."""
+
+    spec: LoadFigures
+    plain: LoadFigures
+    pairing: Pairing
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServedFigures:
+    """A served benchmark's figures, in the order its loads were first run."""
+
+    loads: tuple[LoadFigures, ...]
+    pairs: tuple[PairedLoad, ...]
+    draft: Draft
+
+    @property
+    def valid(self) -> bool:
+        """Whether every load is a measurement."""
+        return bool(self.loads) and all(load.valid for load in self.loads)
+
+
+def served_figures(result: BenchResult, requests: Sequence[RequestSample]) -> ServedFigures:
+    """Make the figures. Points with failed requests count as failures and give no throughput."""
+    keys = dict.fromkeys((point.side, point.concurrency, point.request_rate) for point in result.points)
+    loads = tuple(_load(side, users, rate, result.points, requests) for side, users, rate in keys)
+    plain = {load.key: load for load in loads if load.side == "plain"}
+    pairs = tuple(_paired(load, plain[load.key]) for load in loads if load.side == "spec" and load.key in plain)
+    return ServedFigures(loads=loads, pairs=pairs, draft=draft_of(result.servers))
+
+
+def draft_of(servers: Sequence[ServerFacts]) -> Draft:
+    """The effective numbers of the first speculating server."""
+    for server in servers:
+        if server.side == "spec":
+            return Draft(
+                num_steps=effective_int(server, "speculative_num_steps"),
+                eagle_topk=effective_int(server, "speculative_eagle_topk"),
+                num_draft_tokens=effective_int(server, "speculative_num_draft_tokens"),
+            )
+    return Draft()
+
+
+def effective(server: ServerFacts, name: str) -> object:
+    """What a server runs an argument with; None = it does not tell, or the argument is null."""
+    found = next((fact.effective for fact in server.arguments if fact.name == name), None)
+    return decoded(found)
+
+
+def effective_int(server: ServerFacts, name: str) -> int | None:
+    """The same where it is a whole number."""
+    value = effective(server, name)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def decoded(text: str | None) -> object:
+    """A JSON text's value; the text itself where it is none."""
+    if text is None:
+        return None
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _load(
+    side: Side,
+    users: int | None,
+    rate: float | None,
+    all_points: Sequence[PointFacts],
+    requests: Sequence[RequestSample],
+) -> LoadFigures:
+    points = tuple(
+        point for point in all_points if (point.side, point.concurrency, point.request_rate) == (side, users, rate)
+    )
+    numbers = {point.point for point in points}
+    own = [item for item in requests if item.point in numbers]
+    good = [item for item in own if item.error is None]
+    by_point = [(point, [item for item in good if item.point == point.point]) for point in points if not point.failed]
+    measured = tuple(item for _, some in by_point for item in some)
+    known = [item for item in measured if item.cached_tokens is not None and item.prompt_tokens]
+    prompt_tokens = sum(item.prompt_tokens or 0 for item in known)
+    return LoadFigures(
+        side=side,
+        concurrency=users,
+        request_rate=rate,
+        points=points,
+        requests=measured,
+        failed=max(sum(point.failed for point in points), sum(item.error is not None for item in own)),
+        speed=speed(by_point),
+        acceptance=acceptance(measured),
+        cached_share=sum(item.cached_tokens or 0 for item in known) / prompt_tokens if prompt_tokens else None,
+        client_cpu=max((share for point in points if (share := _cpu_share(point)) is not None), default=None),
+    )
+
+
+def _paired(spec: LoadFigures, plain: LoadFigures) -> PairedLoad:
+    length = None if spec.acceptance is None else spec.acceptance.length.value
+    pairing = pair(spec.speed, plain.speed, length, spec.requests, plain.requests)
+    return PairedLoad(spec=spec, plain=plain, pairing=pairing)
+
+
+def _cpu_share(point: PointFacts) -> float | None:
+    if point.last_token_s is None or point.last_token_s <= point.first_sent_s:
+        return None
+    return point.client_cpu_s / (point.last_token_s - point.first_sent_s)

@@ -1,0 +1,215 @@
+"""Figures of a served benchmark against numbers worked out by hand, by others, and by slower ways."""
+
+import math
+import random
+import statistics
+
+import pytest
+
+from orchestrator.compare.served import draft_of, served_figures
+from orchestrator.compare.served_acceptance import acceptance, depth_profile, truncated_length
+from orchestrator.compare.served_pairing import identical_outputs, pair, repeated_outputs, speedup_of
+from orchestrator.compare.served_speed import mean_of_repeats, speed, spread, tpot_s
+from tests.support.made_bench import made_bench, made_paired, made_point, made_request, made_server
+
+SAMPLE = (11, 14, 11, 4, 0, 3)
+"""Of https://github.com/sgl-project/sglang/pull/33518: completion 106, verify 43, correct 63, proposed 215."""
+
+
+def test_a_real_answer_gives_the_figures_of_its_own_server() -> None:
+    item = made_request(0, 0, tokens=106, histogram=SAMPLE, proposed_drafts=215)
+    found = acceptance([item])
+    assert found is not None
+    assert (found.verify_steps, found.correct_drafts, found.proposed_drafts) == (43, 63, 215)
+    assert found.tokens_per_verify.value == pytest.approx(2.4651162790697674)
+    assert found.accept_length.value == pytest.approx(1 + 63 / 43)
+    assert found.rate(6) == pytest.approx(63 / 215)
+    joint = [round(depth.joint.value or 0, 4) for depth in found.depths]
+    conditional = [round(depth.conditional.value or 0, 4) for depth in found.depths]
+    assert joint == [0.7442, 0.4186, 0.1628, 0.0698, 0.0698]
+    assert conditional == [0.7442, 0.5625, 0.3889, 0.4286, 1.0]
+    assert [depth.conditional.n for depth in found.depths] == [43, 32, 18, 7, 3]
+    assert [depth.is_shown for depth in found.depths] == [True, True, False, False, False]
+    assert 1 + sum(depth.joint.value or 0 for depth in found.depths) == pytest.approx(found.accept_length.value)
+
+
+def test_a_histogram_tells_every_shorter_chain() -> None:
+    slow = [1 + sum(min(i, k) for i, n in enumerate(SAMPLE) for _ in range(n)) / 43 for k in range(6)]
+    assert [truncated_length(SAMPLE, k) for k in range(6)] == pytest.approx(slow)
+    assert truncated_length((), 3) is None
+
+
+def test_pooled_and_macro_are_different_things() -> None:
+    long, short = made_request(0, 0, tokens=91, histogram=(10, 20, 0, 20)), made_request(0, 1, tokens=3, histogram=(2,))
+    found = acceptance([long, short])
+    assert found is not None
+    assert found.accept_length.value == pytest.approx(1 + 80 / 52)
+    assert found.accept_length_macro == pytest.approx((1 + 80 / 50 + 1.0) / 2)
+    assert found.tokens_per_verify_macro == pytest.approx((91 / 50 + 3 / 2) / 2)
+    assert found.histogram == (12, 20, 0, 20)
+    assert found.per_request == pytest.approx((2.6, 1.0))
+
+
+def test_no_verify_steps_told_is_unknown_and_never_one() -> None:
+    assert acceptance([made_request(0, 0)]) is None
+    assert acceptance([made_request(0, 0, verify_steps=0)]) is None
+    assert acceptance([]) is None
+
+
+def test_an_old_server_tells_verify_steps_alone() -> None:
+    old = made_request(0, 0, tokens=64, histogram=(10, 20)).__dict__ | {"correct_drafts": None, "histogram": None}
+    found = acceptance([type(made_request(0, 0))(**old)])
+    assert found is not None
+    assert found.accept_length.value is None
+    assert found.length.value == pytest.approx(64 / 30)
+    assert found.histogram is None
+    assert found.depths == ()
+    assert found.rate(4) is None
+
+
+def test_a_prompt_sent_again_adds_no_certainty() -> None:
+    draws = random.Random(1)
+    once = [made_request(0, i, histogram=(draws.randint(5, 20), draws.randint(5, 20))) for i in range(8)]
+    twice = once + [made_request(1, item.prompt, histogram=item.histogram) for item in once]
+    a, b = acceptance(once), acceptance(twice)
+    assert a is not None
+    assert b is not None
+    assert (b.accept_length.low, b.accept_length.high) == pytest.approx((a.accept_length.low, a.accept_length.high))
+    assert b.accept_length.rows == 8
+
+
+@pytest.mark.parametrize(("served", "cost"), [(46.7, 3.66), (56.8, 3.01)])
+def test_the_storys_numbers(served: float, cost: float) -> None:
+    """90 tok/s plain, accept length 1.9: what a step cost, and what it would have taken."""
+    spec, plain = _speed(served), _speed(90.0)
+    found = pair(spec, plain, 1.9, (), ())
+    assert found.speedup.value == pytest.approx(served / 90)
+    assert round(found.step_cost or 0, 2) == cost
+    assert found.break_even == found.step_cost
+    assert not found.suspicious
+
+
+def test_a_plain_side_that_is_too_slow_is_suspicious() -> None:
+    assert pair(_speed(100.0), _speed(40.0), 1.9, (), ()).suspicious
+    assert not pair(_speed(100.0), _speed(60.0), 1.9, (), ()).suspicious
+    assert not pair(_speed(100.0), _speed(60.0), None, (), ()).suspicious
+
+
+def test_throughput_stops_at_the_last_token() -> None:
+    """An answer whose end comes long after its last token is not slower for it."""
+    items = [made_request(0, i, sent_s=0.5 * i, seconds=2.0, done_s=50.0) for i in range(4)]
+    found = speed([(made_point(0, items), items)])
+    assert found.throughput.value == pytest.approx(4 * 64 / 3.5)
+    assert found.request_throughput == pytest.approx(4 / 3.5)
+    assert found.ttft_s.median == pytest.approx(0.2)
+    assert found.e2e_s.median == pytest.approx(2.0)
+    assert found.user_tok_s.median == pytest.approx(63 / 1.8)
+    assert found.tpot_s.median == pytest.approx(1.8 / 63)
+
+
+def test_a_first_chunk_of_several_tokens_counts_once() -> None:
+    item = made_request(0, 0, chunk_s=(1.0, 2.0, 3.0), chunk_tokens=(4, 3, 2), completion_tokens=9)
+    assert tpot_s(item) == pytest.approx(2.0 / 5)
+    assert tpot_s(made_request(0, 0, chunk_s=(1.0,), chunk_tokens=(4,))) is None
+
+
+def test_percentiles_only_where_requests_lie_beyond_them() -> None:
+    draws = random.Random(3)
+    values = [draws.expovariate(1) for _ in range(200)]
+    found = spread(values)
+    hundredths = statistics.quantiles(values, n=100, method="inclusive")
+    assert found.median == pytest.approx(statistics.median(values))
+    assert found.p90 == pytest.approx(hundredths[89])
+    assert found.p99 == pytest.approx(hundredths[98])
+    assert spread(values[:50]).p99 is None
+    assert spread(values[:9]).p90 is None
+    assert spread(values[:10]).p90 is not None
+    assert spread([]).median is None
+    slow = spread(values, upwards=False)
+    assert slow.p90 == pytest.approx(hundredths[9])
+
+
+def test_intervals_over_repeats_hold_what_they_promise() -> None:
+    draws = random.Random(5)
+    held = 0
+    for _ in range(400):
+        found = mean_of_repeats([draws.gauss(100, 4) for _ in range(4)])
+        assert found.low is not None
+        assert found.high is not None
+        held += found.low <= 100 <= found.high
+    assert 0.91 <= held / 400 <= 0.98
+    assert mean_of_repeats([1.0, 2.0]).low is None
+
+
+def test_repeats_are_paired_in_turn() -> None:
+    """A host that slows down for both sides alike makes the ratio no less sure."""
+    found = speedup_of((50.0, 40.0, 30.0), (100.0, 80.0, 60.0))
+    assert found.value == pytest.approx(0.5)
+    assert (found.low, found.high) == pytest.approx((0.5, 0.5))
+    uneven = speedup_of((50.0, 40.0), (100.0, 80.0, 60.0))
+    assert uneven.value == pytest.approx(45 / 80)
+    assert uneven.low is None
+    assert speedup_of((), (1.0,)).value is None
+
+
+def test_identical_outputs_and_their_control() -> None:
+    spec = [made_request(0, i) for i in range(4)]
+    plain = [made_request(1, i) for i in range(3)] + [made_request(1, 3, output_ids=(1, 2))]
+    found = identical_outputs(spec, plain)
+    assert (found.hits, found.n) == (3, 4)
+    again = [*plain, made_request(2, 0, output_ids=(9,)), made_request(2, 1)]
+    assert (repeated_outputs(again).hits, repeated_outputs(again).n) == (1, 2)
+    assert repeated_outputs(plain).value is None
+
+
+def test_the_whole_from_points_and_requests() -> None:
+    result, requests = made_paired(repeats=3)
+    found = served_figures(result, requests)
+    assert [(load.side, load.concurrency) for load in found.loads] == [("spec", 1), ("plain", 1)]
+    assert found.valid
+    (both,) = found.pairs
+    assert both.spec.speed.throughput.value == pytest.approx(56.8, rel=1e-6)
+    assert both.plain.speed.throughput.value == pytest.approx(90.0, rel=1e-6)
+    assert both.pairing.pays is False
+    assert both.pairing.identical.value == 1
+    assert both.pairing.plain_repeats_identical.n == 8
+    assert found.draft.ceiling == 4
+    assert found.draft.nodes is None
+
+
+def test_a_point_with_failed_requests_is_no_measurement() -> None:
+    good = [made_request(0, i) for i in range(3)]
+    bad = made_request(0, 3, error="HTTP 503", status=503, chunk_s=(), chunk_tokens=(), completion_tokens=None)
+    result = made_bench([made_server()], [made_point(0, [*good, bad])])
+    found = served_figures(result, [*good, bad])
+    assert not found.valid
+    assert found.loads[0].failed == 1
+    assert found.loads[0].speed.throughput.value is None
+
+
+def test_cached_tokens_and_the_clients_own_work() -> None:
+    items = [made_request(0, i, cached_tokens=15) for i in range(2)]
+    result = made_bench([made_server()], [made_point(0, items, client_cpu_s=0.8)])
+    (load,) = served_figures(result, items).loads
+    assert load.cached_share == pytest.approx(0.5)
+    assert load.client_cpu == pytest.approx(0.8)
+    assert load.client_bound
+
+
+def test_the_ceiling_of_a_tree_is_its_depth_not_its_width() -> None:
+    runs = {"speculative_num_steps": 5, "speculative_eagle_topk": 4, "speculative_num_draft_tokens": 16}
+    draft = draft_of([made_server("plain"), made_server(runs=runs)])
+    assert (draft.ceiling, draft.nodes) == (6, 16)
+    assert draft_of([made_server("plain")]).ceiling is None
+
+
+def test_a_profile_of_nothing_accepted() -> None:
+    assert depth_profile((12,)) == ()
+    assert depth_profile(()) == ()
+
+
+def _speed(tok_s: float):
+    items = [made_request(0, 0, tokens=100, seconds=100 / tok_s)]
+    found = speed([(made_point(0, items), items)])
+    assert math.isclose(found.throughput.value or 0, tok_s)
+    return found

@@ -1,0 +1,217 @@
+"""What the checks say of servers that did something else than asked, and of measurements that are none."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from orchestrator.compare.served import served_figures
+from orchestrator.diagnosis.finding import CheckResult
+from orchestrator.diagnosis.served import ServedDiagnosis, diagnose_served
+from remote_payload.schema.bench import (
+    AutoSteps,
+    BenchResult,
+    LogLine,
+    MachineSample,
+    RequestSample,
+    ServerFacts,
+    SglangFacts,
+)
+from tests.support.made_bench import SHAPE, made_bench, made_paired, made_point, made_request, made_server
+
+
+def judged(result: BenchResult, requests: tuple[RequestSample, ...], machine: Any = ()) -> ServedDiagnosis:
+    return diagnose_served(result, requests, served_figures(result, requests), machine)
+
+
+def one_load(server: ServerFacts, *, sglang: SglangFacts | None = None, concurrency: int = 1, **more: Any) -> Any:
+    """Eight sound requests on this server."""
+    items = tuple(made_request(0, i, histogram=(10, 8, 6, 9), **more) for i in range(8))
+    return judged(made_bench([server], [made_point(0, items, concurrency=concurrency)], sglang), items)
+
+
+def found(diagnosis: ServedDiagnosis, words: str) -> CheckResult:
+    matching = [item for item in diagnosis.findings if words in item.summary]
+    assert len(matching) == 1, [item.summary for item in diagnosis.findings]
+    return matching[0]
+
+
+def test_a_server_that_does_as_asked_has_no_findings() -> None:
+    diagnosis = one_load(made_server())
+    assert diagnosis.findings == ()
+    assert diagnosis.verdict == "measured"
+    assert "accept length 2.42 of 4" in diagnosis.headline
+    assert {item.title for item in diagnosis.results} >= {"effective arguments", "loaded drafter", "drafter at work"}
+
+
+def test_the_storys_override_is_named() -> None:
+    line = LogLine(
+        rule="draft_tokens_adjusted",
+        line="speculative_num_draft_tokens is adjusted to speculative_num_steps + 1 when speculative_eagle_topk == 1",
+    )
+    asked, runs = dict(zip(SHAPE, (1, 1, 16), strict=True)), dict(zip(SHAPE, (1, 1, 2), strict=True))
+    diagnosis = one_load(made_server(asked=asked, runs=runs, lines=(line,)))
+    item = found(diagnosis, "asked for 16 draft tokens, the server runs with 2")
+    assert item.severity == "serious"
+    assert "--num-steps 15" in item.remedy[0]
+    assert item.summary in diagnosis.headline
+    assert any(line.line == one.value for one in item.evidence)
+    assert "of 2" in diagnosis.headline
+    assert "of 16" not in diagnosis.headline.replace("of 16 draft", "")
+
+
+def test_steps_that_sglang_chose() -> None:
+    table = (AutoSteps(target_class="LlamaForCausalLM", num_steps=5, eagle_topk=4, num_draft_tokens=8),)
+    asked, runs = dict.fromkeys(SHAPE), dict(zip(SHAPE, (5, 4, 8), strict=True))
+    diagnosis = one_load(made_server(asked=asked, runs=runs), sglang=SglangFacts(version="0.5.23", auto_steps=table))
+    item = found(diagnosis, "SGLang chose 5 steps, topk 4, 8 draft tokens by itself for LlamaForCausalLM")
+    assert item.severity == "note"
+
+
+@pytest.mark.parametrize(("users", "severity"), [(8, "note"), (64, "serious")])
+def test_the_cap_on_running_requests(users: int, severity: str) -> None:
+    diagnosis = one_load(made_server(runs={"max_running_requests": 48}), concurrency=users)
+    assert found(diagnosis, "max_running_requests to 48").severity == severity
+
+
+def test_a_cap_that_was_asked_for_is_none_of_ours() -> None:
+    server = made_server(asked={"max_running_requests": 48}, runs={"max_running_requests": 48})
+    assert one_load(server).findings == ()
+
+
+@pytest.mark.parametrize(
+    ("asked", "runs", "words", "severity"),
+    [
+        ({"speculative_token_map": "/srv/map.pt"}, {"speculative_token_map": None}, "token map", "minor"),
+        ({}, {"quantization": "fp8", "speculative_draft_model_quantization": "fp8"}, "inherited", "minor"),
+        ({}, {"speculative_adaptive": True}, "speculative_adaptive is on", "serious"),
+        ({}, {"SGLANG_SIMULATE_ACC_LEN": "3"}, "simulated", "fatal"),
+        ({}, {"speculative_draft_model_path": "/srv/target"}, "target itself", "fatal"),
+        ({}, {"speculative_accept_threshold_single": 0.8}, "the target would not have said", "serious"),
+        ({"speculative_num_steps": 5}, {"speculative_num_steps": 3}, "asked for num_steps 5", "serious"),
+        ({"page_size": 1}, {"page_size": 64}, "asked for page_size 1", "minor"),
+    ],
+)
+def test_each_difference_is_named(
+    asked: Mapping[str, object], runs: Mapping[str, object], words: str, severity: str
+) -> None:
+    assert found(one_load(made_server(asked=asked, runs=runs)), words).severity == severity
+
+
+@pytest.mark.parametrize(
+    ("asked", "runs"),
+    [
+        ({"context_length": "1024"}, {"context_length": 1024}),
+        ({"dtype": "auto"}, {"dtype": "bfloat16"}),
+        ({"model_path": "~/target"}, {"model_path": "/home/me/target"}),
+        ({"cuda_graph_bs": 8}, {"cuda_graph_bs": [8]}),
+    ],
+)
+def test_another_spelling_is_no_difference(asked: Mapping[str, object], runs: Mapping[str, object]) -> None:
+    assert one_load(made_server(asked=asked, runs=runs)).findings == ()
+
+
+def test_simulated_acceptance_leaves_no_verdict_on_the_drafter() -> None:
+    diagnosis = one_load(made_server(runs={"SGLANG_SIMULATE_ACC_LEN": "3"}))
+    assert diagnosis.verdict == "simulated"
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("LlamaForCausalLM", "target itself"), ("Qwen2ForCausalLM", "the server loaded a Qwen2ForCausalLM")],
+)
+def test_another_class_than_an_eagle3_drafters(name: str, words: str) -> None:
+    assert found(one_load(made_server(draft_class=name)), words).severity == "fatal"
+
+
+@pytest.mark.parametrize(
+    ("rule", "gpus", "severity"),
+    [
+        ("spec_v1", ("H200",), "minor"),
+        ("spec_v2_synchronous", ("H200",), "note"),
+        ("overlap_off", (), "note"),
+        ("cuda_graph_off", ("H200",), "serious"),
+    ],
+)
+def test_the_path_that_speculation_takes(rule: str, gpus: tuple[str, ...], severity: str) -> None:
+    items = tuple(made_request(0, i, histogram=(10, 8, 6, 9)) for i in range(8))
+    server = made_server(lines=(LogLine(rule=rule, line="as the log has it"),))
+    diagnosis = judged(made_bench([server], [made_point(0, items)], gpus=gpus), items)
+    assert [item.severity for item in diagnosis.findings if item.title == "speculation path"] == [severity]
+
+
+def test_an_accept_length_of_one_is_a_drafter_that_does_not_work() -> None:
+    items = tuple(made_request(0, i, tokens=40, histogram=(39,)) for i in range(8))
+    diagnosis = judged(made_bench([made_server()], [made_point(0, items)]), items)
+    assert diagnosis.verdict == "not_working"
+    assert found(diagnosis, "not working").severity == "fatal"
+
+
+def test_no_verify_steps_is_not_an_accept_length_of_one() -> None:
+    items = tuple(made_request(0, i) for i in range(8))
+    diagnosis = judged(made_bench([made_server()], [made_point(0, items)]), items)
+    assert diagnosis.verdict == "measured"
+    assert any(item.outcome == "cannot_tell" and item.title == "drafter at work" for item in diagnosis.results)
+
+
+def test_failed_requests_make_it_invalid_whatever_else_was_measured() -> None:
+    result, requests = made_paired()
+    broken = (*requests, made_request(0, 9, error="timed out", chunk_s=(), chunk_tokens=(), completion_tokens=None))
+    diagnosis = judged(result, broken)
+    assert diagnosis.verdict == "invalid"
+    assert diagnosis.headline.startswith("1 request failed (at 1 user (spec)): no measurement")
+
+
+def test_a_measurement_with_faults_of_its_own() -> None:
+    items = tuple(made_request(0, i, histogram=(10, 8, 6, 9), cached_tokens=3) for i in range(8))
+    items = (*items[:-1], made_request(0, 7, histogram=(10, 8), broken_identities=("sum(histogram) = 18, found 19",)))
+    point = made_point(0, items, client_cpu_s=5.0, client_late_s=0.2)
+    diagnosis = judged(made_bench([made_server()], [point]), items)
+    assert found(diagnosis, "client itself").severity == "serious"
+    assert "0.20 s late" in found(diagnosis, "client itself").summary
+    assert "8.8 %" in found(diagnosis, "prefix cache").summary
+    assert "1 of 8" in found(diagnosis, "contradict").summary
+
+
+def test_clocks_that_moved() -> None:
+    items = tuple(made_request(0, i, histogram=(10, 8, 6, 9)) for i in range(8))
+    samples = [
+        MachineSample(time_unix_s=float(i), gpu=0, sm_clock_mhz=clock, utilization=0.9, throttle="sw_power_cap")
+        for i, clock in enumerate((1980.0, 1590.0, 1900.0))
+    ]
+    result = made_bench([made_server()], [made_point(0, items)], gpus=("H200",))
+    assert "20 %" in found(judged(result, items, samples), "clock moved").summary
+    idle = [MachineSample(time_unix_s=0.0, gpu=0, sm_clock_mhz=345.0, utilization=0.0), samples[0]]
+    assert judged(result, items, idle).findings == ()
+
+
+def test_a_server_that_ended_badly() -> None:
+    diagnosis = one_load(made_server(stopped="died", survivors=(41, 42), gpu_memory_left_bytes=3 << 30))
+    assert found(diagnosis, "ended by itself").severity == "fatal"
+    assert "41, 42" in found(diagnosis, "could not be ended").summary
+    assert "3.0 GiB" in found(diagnosis, "not free").summary
+
+
+def test_slower_faster_and_not_to_be_told() -> None:
+    slower = judged(*made_paired(spec_tok_s=56.8, plain_tok_s=90.0))
+    assert slower.verdict == "slower"
+    assert "56.8 against 90.0 tok/s (0.63x)" in slower.headline
+    assert judged(*made_paired(spec_tok_s=150.0)).verdict == "faster"
+    assert judged(*made_paired(spec_tok_s=90.5, repeats=1)).verdict == "no_difference"
+    assert judged(*made_paired(spec_tok_s=150.0, repeats=1)).verdict == "faster"
+
+
+def test_a_baseline_that_is_too_slow_is_not_believed() -> None:
+    diagnosis = judged(*made_paired(spec_tok_s=250.0))
+    assert diagnosis.verdict == "suspicious_baseline"
+    assert found(diagnosis, "plain decoding looks too slow").severity == "serious"
+
+
+def test_a_server_that_tells_nothing() -> None:
+    diagnosis = one_load(made_server(arguments=(), draft_class=None))
+    assert diagnosis.findings == ()
+    assert sum(item.outcome == "cannot_tell" for item in diagnosis.results) == 2
+
+
+def test_nothing_measured_is_said() -> None:
+    assert judged(made_bench([made_server()], []), ()).verdict == "nothing_measured"
