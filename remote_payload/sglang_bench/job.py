@@ -1,0 +1,122 @@
+"""The served benchmark from job to result files: look -> for each start: server, prompts, points -> `bench.json`."""
+
+import contextlib
+import os
+import platform
+import time
+from pathlib import Path
+
+from remote_payload.failure import JobFailure
+from remote_payload.gpus import look_at_gpus
+from remote_payload.rundir import write_atomically
+from remote_payload.schema.bench import BenchResult, ServerFacts, SglangFacts
+from remote_payload.schema.bench_job import BenchJob
+from remote_payload.schema.record import to_json
+from remote_payload.sglang_bench import workload
+from remote_payload.sglang_bench.harness import Harness, require_text
+from remote_payload.sglang_bench.installed import installed_sglang
+from remote_payload.sglang_bench.machine_samples import Machine
+from remote_payload.sglang_bench.points import Points, Start, loads, spare_needed, starts
+from remote_payload.sglang_bench.progress import Journal, Report
+from remote_payload.sglang_bench.server import Running, attach, start
+from remote_payload.sglang_bench.template import render
+
+RESULT_NAME = "bench.json"
+
+
+def run(job: BenchJob, result_folder: Path, report: Report) -> None:
+    """Serve and measure; leaves `bench.json`, `requests.jsonl.gz`, `machine.jsonl.gz` (and harness files).
+
+    Failed requests are counted, not raised. When the job fails on its way, what was measured before stays, `bench.json`
+    included, and every server of ours is stopped. Raises JobFailure.
+    """
+    began_s = time.monotonic()
+    journal = Journal(report)
+    journal.phase("look")
+    prompts = workload.load(job, spare_needed(job))
+    if job.harness == "sglang":
+        require_text(prompts)
+    installed = installed_sglang(job) if job.attach_url is None else SglangFacts(version=None)
+    with (
+        contextlib.closing(Machine(result_folder, journal.warn)) as machine,
+        contextlib.closing(Points(job, result_folder, journal, machine)) as points,
+    ):
+        bench = _Bench(job, result_folder, journal, points, installed, prompts)
+        try:
+            bench.run()
+        except JobFailure:
+            if points.facts or bench.harness.runs:
+                bench.write(began_s)
+            raise
+        bench.write(began_s)
+
+
+class _Bench:
+    """What one job gathers on its way."""
+
+    def __init__(
+        self,
+        job: BenchJob,
+        folder: Path,
+        journal: Journal,
+        points: Points,
+        installed: SglangFacts,
+        prompts: workload.Workload,
+    ) -> None:
+        self._job, self._folder, self._journal, self._points = job, folder, journal, points
+        self._installed, self._prompts = installed, prompts
+        self._is_rendered = False
+        self._servers: list[ServerFacts] = []
+        self.harness = Harness(job, folder, journal, installed.bench_module)
+
+    def run(self) -> None:
+        """Every start in its order. Raises JobFailure."""
+        for number, one in enumerate(starts(self._job)):
+            running = self._running(one, number)
+            try:
+                self._on(running, one, number)
+            finally:
+                if not running.facts.attached:
+                    self._journal.phase("stop", f"server {number} ({running.facts.side})")
+                self._servers.append(running.stop())
+
+    def _running(self, one: Start, number: int) -> Running:
+        if self._job.attach_url is not None:
+            return attach(self._job, self._journal.pass_on)
+        return start(self._job, one.side, number, self._folder, self._journal.pass_on)
+
+    def _on(self, running: Running, one: Start, number: int) -> None:
+        self._render(running)
+        for repeat in one.repeats:
+            for load in loads(self._job):
+                if self._job.harness == "own":
+                    self._points.measure(running, self._prompts, load, repeat, number)
+                else:
+                    self.harness.run(running, self._prompts, load)
+
+    def _render(self, running: Running) -> None:
+        """Once, by the first server: both sides are asked the same ids."""
+        if self._is_rendered:
+            return
+        if self._prompts.form == "messages":
+            self._journal.phase("prompts", "through the served chat template")
+        rendered = render(self._prompts, self._job, running.url, running.key)
+        if self._job.harness == "own" or rendered.form == "text":  # SGLang's own tool applies the template itself
+            self._prompts = rendered
+        self._is_rendered = True
+
+    def write(self, began_s: float) -> None:
+        """`bench.json`, from what is known."""
+        result = BenchResult(
+            sglang=self._installed,
+            servers=tuple(self._servers),
+            workload=self._prompts.facts(self._job),
+            points=tuple(self._points.facts),
+            harness=tuple(self.harness.runs),
+            python=platform.python_version(),
+            host_cpus=os.cpu_count() or 0,
+            gpus=tuple(gpu.name for gpu in look_at_gpus().gpus),
+            seconds=time.monotonic() - began_s,
+            warnings=tuple(self._journal.warnings),
+        )
+        write_atomically(self._folder / RESULT_NAME, to_json(result).encode())

@@ -1,0 +1,154 @@
+"""Messages to token ids exactly as the server's own chat endpoint renders them.
+
+A newer SGLang is asked itself: `/v1/chat/completions` with `return_prompt_token_ids`, one token each. An older one does
+not give the ids: then the tokenizer of the server's own Python renders, and every length is compared with the
+`usage.prompt_tokens` that the endpoint counts, so that another template on the server is noticed.
+"""
+
+import http.client
+import json
+import secrets
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+from urllib.parse import urlsplit
+
+from remote_payload.bounded import BoundedChild
+from remote_payload.failure import JobFailure, job_failure, server_failure
+from remote_payload.schema.bench_job import BenchJob
+from remote_payload.sglang_bench.command import python_of
+from remote_payload.sglang_bench.info import server_info
+from remote_payload.sglang_bench.workload import Prompt, Workload, as_text
+
+ASK_S = 300.0
+TOKENIZER_S = 300.0
+SERVED = "served"
+TOKENIZER = "tokenizer, lengths as served"
+FEW = 8
+"""Prompts a call of the tokenizer: they stand in its arguments."""
+
+# Runs in the server's Python.
+_RENDER = r"""
+import json, sys
+from transformers import AutoTokenizer
+token, path, trust, conversations = sys.argv[1], sys.argv[2], sys.argv[3] == "1", json.loads(sys.argv[4])
+tokenizer = AutoTokenizer.from_pretrained(path, trust_remote_code=trust)
+ids = []
+for turns in conversations:
+    text = tokenizer.apply_chat_template(turns, add_generation_prompt=True, tokenize=False)
+    ids.append(tokenizer.encode(text, add_special_tokens=False))
+print("\n" + token + json.dumps(ids))
+"""
+
+
+class NoTemplateError(Exception):
+    """The server has no chat template."""
+
+
+def render(workload: Workload, job: BenchJob, url: str, key: str | None) -> Workload:
+    """The workload with ids in place of messages; bundled prompts go as bare text where there is no template.
+
+    Raises JobFailure(server or job): the endpoint refuses them, or renders otherwise than its tokenizer.
+    """
+    if workload.form != "messages":
+        return workload
+    everything = (*workload.prompts, *workload.spare)
+    try:
+        answers = [_ask(url, key, prompt) for prompt in everything]
+    except NoTemplateError as error:
+        if workload.source == "bundled":
+            return as_text(workload)
+        raise job_failure(
+            f"the prompts are messages, the server cannot render them: {error}",
+            hint="start it with `--chat-template`, or give prompts as `text` or `input_ids`",
+        ) from None
+    ids, template = [ids for _, ids in answers], SERVED
+    if any(given is None for given in ids):
+        ids, template = list(_by_tokenizer(everything, job, url, key)), TOKENIZER
+    for prompt, given, (length, _) in zip(everything, ids, answers, strict=True):
+        if length is not None and len(given or ()) != length:
+            raise job_failure(
+                f"prompt {prompt.index}: the server's chat endpoint makes {length} tokens of it, the template of its "
+                f"tokenizer: {len(given or ())}",
+                hint="the server was started with another chat template: give prompts as `text` or `input_ids`",
+            )
+    made = [replace(p, input_ids=tuple(given or ()), messages=None) for p, given in zip(everything, ids, strict=True)]
+    count = len(workload.prompts)
+    return replace(workload, prompts=tuple(made[:count]), spare=tuple(made[count:]), template=template)
+
+
+def _ask(url: str, key: str | None, prompt: Prompt) -> tuple[int | None, list[int] | None]:
+    """How many tokens the endpoint makes of it, and which where it tells. Raises NoTemplateError, JobFailure."""
+    asked = {"model": "default", "messages": prompt.messages, "max_tokens": 1, "temperature": 0}
+    status, value = _post(url, key, "/v1/chat/completions", {**asked, "return_prompt_token_ids": True})
+    if status != 200:
+        said = json.dumps(value)[:500]
+        if "chat template" in said.replace("_", " ").lower():
+            raise NoTemplateError(said)
+        raise server_failure(f"prompt {prompt.index}: the chat endpoint answers HTTP {status}: {said}")
+    usage, choices = value.get("usage"), value.get("choices")
+    length = usage.get("prompt_tokens") if isinstance(usage, dict) else None
+    first = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
+    ids = first.get("prompt_token_ids", value.get("prompt_token_ids"))
+    is_list = isinstance(ids, list) and bool(ids) and all(type(token) is int for token in ids)
+    return (length if type(length) is int else None), (ids if is_list else None)
+
+
+def _post(url: str, key: str | None, path: str, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+    """Raises JobFailure(server) when there is no answer."""
+    parts = urlsplit(url)
+    make = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+    connection = make(parts.hostname or "127.0.0.1", parts.port, timeout=ASK_S)
+    headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {key}"} if key else {})
+    try:
+        connection.request("POST", parts.path.rstrip("/") + path, json.dumps(body), headers)
+        answer = connection.getresponse()
+        text = answer.read()
+    except (OSError, http.client.HTTPException) as error:
+        raise server_failure(f"the server gives no answer at {path}: {error}") from None
+    finally:
+        connection.close()
+    try:
+        value = json.loads(text)
+    except ValueError:
+        value = text.decode("utf-8", "replace")
+    return answer.status, value if isinstance(value, dict) else {"error": value}
+
+
+def _by_tokenizer(prompts: Sequence[Prompt], job: BenchJob, url: str, key: str | None) -> list[list[int]]:
+    """Rendered by transformers in the server's Python, with the tokenizer that the server names."""
+    try:
+        info = server_info(url, key) or {}
+    except OSError as error:
+        raise server_failure(f"the server does not tell its tokenizer: {error}") from None
+    path = info.get("tokenizer_path") or info.get("model_path") or job.model
+    trust = "1" if info.get("trust_remote_code") else "0"
+    ids: list[list[int]] = []
+    for first in range(0, len(prompts), FEW):
+        conversations = json.dumps([prompt.messages for prompt in prompts[first : first + FEW]])
+        ids += _rendered(job, str(path), trust, conversations)
+    return ids
+
+
+def _rendered(job: BenchJob, path: str, trust: str, conversations: str) -> list[list[int]]:
+    token = f"eagle3-{secrets.token_hex(8)} "
+    command = [*job.exec_prefix, python_of(job), "-c", _RENDER, token, path, trust, conversations]
+    try:
+        done = BoundedChild(command).finish(time.monotonic() + TOKENIZER_S)
+    except OSError as error:
+        raise _no_tokenizer(path, (str(error),)) from None
+    lines = done[1].splitlines() if done else [f"no answer within {TOKENIZER_S:g} s"]
+    for line in lines:
+        if line.startswith(token):
+            ids: list[list[int]] = json.loads(line[len(token) :])
+            return ids
+    raise _no_tokenizer(path, tuple(lines[-5:]))
+
+
+def _no_tokenizer(path: str, details: tuple[str, ...]) -> JobFailure:
+    return job_failure(
+        f"this SGLang does not tell the ids of a chat prompt, and its tokenizer cannot be loaded beside it: {path}",
+        hint="give prompts as `text` or `input_ids`",
+        details=details,
+    )

@@ -1,0 +1,214 @@
+"""What is asked: prompts from a JSONL file, the bundled set or a seed, in the same order for every point and side."""
+
+import hashlib
+import json
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from remote_payload.failure import JobFailure, rows_failure
+from remote_payload.schema.bench import WorkloadFacts
+from remote_payload.schema.bench_job import BenchJob
+from remote_payload.sglang_bench.bundled import MEASURED, PASSAGES, QUESTION
+
+Form = Literal["token_ids", "text", "messages", "random"]
+RANDOM_PROMPTS = 64
+RANDOM_TOKENS = (32, 256)
+SAFE_VOCABULARY = 1000
+"""Ids below it exist in nearly every vocabulary, where the target's own size cannot be read."""
+KEYS = "`input_ids`, `messages`, `conversations`, `text` or `prompt`"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prompt:
+    """One prompt, as ids or as text; `messages` until the served template has turned them into ids."""
+
+    index: int
+    input_ids: tuple[int, ...] | None = None
+    text: str | None = None
+    messages: tuple[dict[str, Any], ...] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workload:
+    """The prompts that are measured, and others of the same kind for warm-ups (none where all are measured)."""
+
+    source: str
+    form: Form
+    prompts: tuple[Prompt, ...]
+    spare: tuple[Prompt, ...] = ()
+    template: str | None = None
+    """How messages became ids."""
+
+    def facts(self, job: BenchJob) -> WorkloadFacts:
+        """As the result tells it."""
+        known = [len(prompt.input_ids) for prompt in self.prompts if prompt.input_ids is not None]
+        return WorkloadFacts(
+            source=self.source,
+            form=self.form,
+            prompts=len(self.prompts),
+            prompt_tokens=sum(known) if len(known) == len(self.prompts) else None,
+            sha256=digest(self.prompts),
+            max_new_tokens=job.max_new_tokens,
+            ignore_eos=job.ignore_eos,
+            temperature=job.temperature,
+            top_p=job.top_p,
+            top_k=job.top_k,
+            seed=job.seed,
+            template=self.template,
+        )
+
+
+def load(job: BenchJob, spare: int) -> Workload:
+    """The job's prompts; up to `spare` more where the source has more than are measured. Raises JobFailure(rows).
+
+    `max_prompts` draws that many by the seed and keeps their order; without it all are measured, in order.
+    """
+    if job.prompts == "bundled":
+        texts = [f"{QUESTION}\n\n{passage}" for passage in PASSAGES]
+        prompts = [Prompt(index=0, messages=({"role": "user", "content": text},)) for text in texts]
+        count = min(job.max_prompts or MEASURED, MEASURED)
+        return _workload("bundled", "messages", prompts[:count], prompts[MEASURED:])
+    if job.prompts == "random":
+        return _random(job, spare)
+    path = Path(job.prompts).expanduser()
+    kept, others = _choose(path, job, spare)
+    rows = dict(_rows(path, {*kept, *others}))
+    forms = sorted({form for form, _ in rows.values()})
+    if len(forms) > 1:
+        raise rows_failure(f"prompts of one kind are needed, {path} holds several: {', '.join(forms)}")
+    form = next(form for form, _ in rows.values())
+    return _workload(str(path), form, [rows[line][1] for line in kept], [rows[line][1] for line in others])
+
+
+def as_text(workload: Workload) -> Workload:
+    """Messages of one turn as bare text, for a server without a chat template."""
+    bare = [replace(prompt, text=_only_text(prompt), messages=None) for prompt in workload.prompts]
+    spare = [replace(prompt, text=_only_text(prompt), messages=None) for prompt in workload.spare]
+    return replace(workload, form="text", prompts=tuple(bare), spare=tuple(spare))
+
+
+def digest(prompts: tuple[Prompt, ...]) -> str:
+    """Over what is sent and its order: equal workloads have equal ones, wherever their file lies."""
+    sha = hashlib.sha256()
+    for prompt in prompts:
+        sent = prompt.input_ids if prompt.input_ids is not None else prompt.text or prompt.messages
+        sha.update(json.dumps(sent, ensure_ascii=True, sort_keys=True).encode() + b"\n")
+    return sha.hexdigest()
+
+
+def _workload(source: str, form: Form, prompts: list[Prompt], spare: list[Prompt]) -> Workload:
+    numbered = tuple(replace(prompt, index=index) for index, prompt in enumerate(prompts))
+    beyond = tuple(replace(prompt, index=len(numbered) + index) for index, prompt in enumerate(spare))
+    return Workload(source=source, form=form, prompts=numbered, spare=beyond)
+
+
+def _random(job: BenchJob, spare: int) -> Workload:
+    draw = random.Random(job.seed)  # noqa: S311 - prompts, not secrets
+    vocabulary = _vocabulary(job.model)
+
+    def prompt() -> Prompt:
+        length = draw.randint(*RANDOM_TOKENS)
+        return Prompt(index=0, input_ids=tuple(draw.randrange(3, vocabulary) for _ in range(length)))
+
+    count = job.max_prompts or RANDOM_PROMPTS
+    return _workload("random", "random", [prompt() for _ in range(count)], [prompt() for _ in range(spare)])
+
+
+def _vocabulary(model: str | None) -> int:
+    """Of the target's config.json, where it is a folder that can be read."""
+    try:
+        config = json.loads(Path(model or "").expanduser().joinpath("config.json").read_bytes())
+        size = config.get("vocab_size") or config.get("text_config", {}).get("vocab_size")
+    except (OSError, ValueError, AttributeError):
+        return SAFE_VOCABULARY
+    return size if isinstance(size, int) and size > 3 else SAFE_VOCABULARY
+
+
+def _choose(path: Path, job: BenchJob, spare: int) -> tuple[list[int], list[int]]:
+    """Line numbers that are measured, and others for warm-ups. Raises JobFailure(rows)."""
+    try:
+        with path.open("rb") as file:
+            lines = [number for number, line in enumerate(file, 1) if line.strip()]
+    except OSError as error:
+        raise rows_failure(f"the prompts cannot be read ({error.strerror}): {path}") from None
+    if not lines:
+        raise rows_failure(f"expected a line of JSON a prompt, the file holds none: {path}")
+    draw = random.Random(job.seed)  # noqa: S311 - a sample, not a secret
+    count = min(job.max_prompts or len(lines), len(lines))
+    kept = sorted(draw.sample(lines, count))
+    rest = sorted(set(lines) - set(kept))
+    return kept, sorted(draw.sample(rest, min(spare, len(rest))))
+
+
+def _rows(path: Path, wanted: set[int]) -> Iterator[tuple[int, tuple[Form, Prompt]]]:
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            if number in wanted:
+                yield number, _row(line, f"line {number} of {path}")
+
+
+def _row(line: bytes, where: str) -> tuple[Form, Prompt]:
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise rows_failure(f"{where}: expected JSON, found: {error}") from None
+    if not isinstance(row, dict):
+        raise rows_failure(f"{where}: expected an object, found: {type(row).__name__}")
+    if row.get("input_ids") is not None:
+        return "token_ids", Prompt(index=0, input_ids=_prompt_ids(row, where))
+    messages = row.get("messages", row.get("conversations"))
+    if messages is not None:
+        return "messages", Prompt(index=0, messages=_asked(messages, where))
+    text = row.get("text", row.get("prompt"))
+    if isinstance(text, str) and text:
+        return "text", Prompt(index=0, text=text)
+    raise rows_failure(f"{where}: expected {KEYS}, found: {', '.join(map(str, row)) or 'nothing'}")
+
+
+def _prompt_ids(row: dict[str, Any], where: str) -> tuple[int, ...]:
+    """The first `n_prompt_tokens`, else those before the first token that the loss mask counts, else all."""
+    ids = row["input_ids"]
+    if not isinstance(ids, list) or not all(type(token) is int and token >= 0 for token in ids):
+        raise rows_failure(f"{where}: `input_ids` must be a list of token ids, found: {_short(ids)}")
+    length, mask = row.get("n_prompt_tokens"), row.get("loss_mask")
+    if length is None and mask is not None:
+        if not isinstance(mask, list) or len(mask) != len(ids):
+            raise rows_failure(
+                f"{where}: `loss_mask` must be as long as `input_ids` ({len(ids)}), found: {_short(mask)}"
+            )
+        length = next((index for index, counts in enumerate(mask) if counts), len(ids))
+    if length is None:
+        length = len(ids)
+    if type(length) is not int or not 1 <= length <= len(ids):
+        raise rows_failure(f"{where}: the prompt must be 1..{len(ids)} tokens long, found: {_short(length)}")
+    return tuple(ids[:length])
+
+
+def _asked(messages: object, where: str) -> tuple[dict[str, Any], ...]:
+    """The conversation up to its last question: the answer it ends with is what the server is asked for."""
+    if not isinstance(messages, list) or not all(isinstance(turn, dict) and "role" in turn for turn in messages):
+        raise _turns_failure(messages, where)
+    turns = list(messages)
+    while turns and turns[-1]["role"] == "assistant":
+        turns.pop()
+    if not turns:
+        raise _turns_failure(messages, where)
+    return tuple(turns)
+
+
+def _turns_failure(messages: object, where: str) -> JobFailure:
+    return rows_failure(
+        f"{where}: messages must be turns with `role` and `content`, a question last: {_short(messages)}"
+    )
+
+
+def _only_text(prompt: Prompt) -> str:
+    return "\n\n".join(str(turn.get("content", "")) for turn in prompt.messages or ())
+
+
+def _short(value: object) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= 80 else f"{shown[:80]}..."
