@@ -3,10 +3,11 @@
 from orchestrator.compare.diff import Diff, MeasuredRun, diff_numbers, diff_runs
 from orchestrator.errors import InvalidRunError, NotFoundError
 from orchestrator.records import Baseline, RunRecord
+from orchestrator.report.bench_content import report_bench
 from orchestrator.report.content import RunReport, StandaloneReport, report_standalone
 from orchestrator.report.question import Question
 from orchestrator.store import Store
-from orchestrator.store.results import read_heldout, read_hits, read_standalone
+from orchestrator.store.results import read_bench, read_heldout, read_hits, read_machine, read_requests, read_standalone
 
 
 def review(store: Store, record: RunRecord, question: Question | None = None) -> RunReport:
@@ -22,6 +23,8 @@ def review(store: Store, record: RunRecord, question: Question | None = None) ->
             hint=f"`eagle3-remote attach {record.run_id}` fetches it again",
         )
     run = store.run_dir(record.run_id)
+    if record.job_kind == "bench":
+        return RunReport(record=record, bench=report_bench(read_bench(run), read_requests(run), read_machine(run)))
     found = report_standalone(read_standalone(run), read_hits(run), read_heldout(run), question)
     return RunReport(record=record, standalone=found)
 

@@ -110,7 +110,8 @@ def _invalid(figures: ServedFigures) -> str:
     failed = sum(load.failed for load in bad)
     if not failed:
         return f"no request was answered {load_words(bad[0])}: no measurement"
-    return f"{failed} request{'' if failed == 1 else 's'} failed ({load_words(bad[0])}{', ...' if len(bad) > 1 else ''}): no measurement"
+    more = ", ..." if len(bad) > 1 else ""
+    return f"{failed} request{'' if failed == 1 else 's'} failed ({load_words(bad[0])}{more}): no measurement"
 
 
 def _paired(pairs: Sequence[PairedLoad], draft: Draft) -> tuple[ServedVerdict, str]:

@@ -13,6 +13,7 @@ from orchestrator.diagnosis.measured import Measured, RowsAndHits, gather
 from orchestrator.diagnosis.verdict import MeasuredReading, WiringVerdict
 from orchestrator.diagnosis.wiring import judge
 from orchestrator.records import RunRecord
+from orchestrator.report.bench_content import BenchReport
 from orchestrator.report.question import Question
 from remote_payload.schema import StandaloneResult
 
@@ -45,10 +46,11 @@ class StandaloneReport:
 
 @dataclass(frozen=True, kw_only=True)
 class RunReport:
-    """One run. `standalone` is None for another kind of job, and where no result came home."""
+    """One run. `standalone` and `bench` are None for another kind of job, and where no result came home."""
 
     record: RunRecord
     standalone: StandaloneReport | None = None
+    bench: BenchReport | None = None
 
 
 def report_standalone(

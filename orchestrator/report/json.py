@@ -7,6 +7,7 @@ from orchestrator.compare.stats import Estimate
 from orchestrator.compare.walk import Walk
 from orchestrator.diagnosis.verdict import Effect, MeasuredReading, WiringVerdict
 from orchestrator.records import RunRecord
+from orchestrator.report.bench_json import bench_json
 from orchestrator.report.content import (
     Foretold,
     RunReport,
@@ -24,11 +25,13 @@ def run_json(report: RunReport) -> dict[str, Any]:
     """What `runs show --json` prints: `run`, and for a standalone test all that was made of its `result`.
 
     `diagnosis` (verdict, headline, fix, findings), `checks`, `wiring`, `readings`, `prediction`, `gap`, `rules`,
-    `coverage`, `definitions`, `result`.
+    `coverage`, `definitions`, `result`; for a served benchmark see `bench_json`.
     """
     value: dict[str, Any] = {"report_version": REPORT_VERSION, "run": _run(report.record)}
     if report.standalone is not None:
         value.update(_standalone(report.standalone))
+    if report.bench is not None:
+        value.update(bench_json(report.bench))
     return value
 
 

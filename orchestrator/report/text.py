@@ -3,6 +3,7 @@
 import textwrap
 
 from orchestrator.diagnosis.finding import CheckResult
+from orchestrator.report.bench_text import bench_blocks
 from orchestrator.report.circumstances import circumstances
 from orchestrator.report.content import RunReport, StandaloneReport, predictions
 from orchestrator.report.findings_text import check_lines, evidence_words, finding_lines, tally, wrapped
@@ -31,10 +32,14 @@ EVIDENCE = 2
 
 def run_text(report: RunReport, *, width: int = 110, verbose: bool = False) -> str:
     """The whole report, lines of at most `width` columns where the content allows."""
-    if report.standalone is None:
+    if report.standalone is not None:
+        figures = _standalone(report.standalone, width, verbose=verbose)
+    elif report.bench is not None:
+        figures = bench_blocks(report.bench, width, verbose=verbose)
+    else:
         return "\n".join(head(report.record))
     run = head(report.record) if verbose else brief_head(report.record, width)
-    blocks = [*_standalone(report.standalone, width, verbose=verbose), run]
+    blocks = [*figures, run]
     return "\n\n".join("\n".join(block) for block in blocks if block)
 
 

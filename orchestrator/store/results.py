@@ -6,14 +6,19 @@ import json
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TypeVar
 
 from orchestrator.errors import InvalidRunError, StoreError
 from orchestrator.records import read_record
 from orchestrator.store.files import read_text, translated
 from remote_payload.rundir import RunDir
 from remote_payload.schema import Manifest, ManifestFile, ReadingHits, RowFacts, StandaloneResult
+from remote_payload.schema.bench import BenchResult, MachineSample, RequestSample
+from remote_payload.schema.record import Record
 
 _CHUNK_BYTES = 1 << 20
+
+R = TypeVar("R", bound=Record)
 
 
 def verify(run: RunDir) -> tuple[str, ...]:
@@ -50,6 +55,33 @@ def read_heldout(run: RunDir) -> tuple[tuple[RowFacts, ...], tuple[ReadingHits, 
     """The same of the held-out rows; None where there were none. Raises StoreError."""
     path = run.result / "heldout.jsonl.gz"
     return _rows_and_hits(path) if path.is_file() else None
+
+
+def read_bench(run: RunDir) -> BenchResult:
+    """The result of a served benchmark. Raises as `read_standalone`."""
+    path = run.result / "bench.json"
+    if not path.is_file():
+        raise InvalidRunError(f"expected the result of a served benchmark, found none at: {path}")
+    return read_record(BenchResult, read_text(path), where=str(path), error=StoreError)
+
+
+def read_requests(run: RunDir) -> tuple[RequestSample, ...]:
+    """Every request of a served benchmark, in file order; none where SGLang's own tool alone was run."""
+    return _records(RequestSample, run.result / "requests.jsonl.gz")
+
+
+def read_machine(run: RunDir) -> tuple[MachineSample, ...]:
+    """The machine while it was measured, in file order."""
+    return _records(MachineSample, run.result / "machine.jsonl.gz")
+
+
+def _records(record: type[R], path: Path) -> tuple[R, ...]:
+    if not path.is_file():
+        return ()
+    numbered = enumerate(_lines(path), start=1)
+    return tuple(
+        read_record(record, line, where=f"{path}, line {number}", error=StoreError) for number, line in numbered
+    )
 
 
 def _rows_and_hits(path: Path) -> tuple[tuple[RowFacts, ...], tuple[ReadingHits, ...]]:

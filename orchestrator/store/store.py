@@ -118,7 +118,7 @@ class Store:
 
     def has_figures(self, record: RunRecord) -> bool:
         """Whether a whole result with figures to judge came home."""
-        is_over = record.job_kind == "standalone" and record.phase == "succeeded"
+        is_over = record.job_kind in ("standalone", "bench") and record.phase == "succeeded"
         return is_over and self.run_dir(record.run_id).manifest.is_file()
 
     def verify(self, run_id: str) -> tuple[str, ...]:

@@ -1,0 +1,33 @@
+"""What a report on a served benchmark says, before it is a text: the result and what was made of it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from orchestrator.compare.served import ServedFigures, served_figures
+from orchestrator.diagnosis.served import ServedDiagnosis, diagnose_served
+from remote_payload.schema.bench import BenchResult, MachineSample, RequestSample
+
+
+@dataclass(frozen=True, kw_only=True)
+class BenchReport:
+    """A served benchmark and everything that was made of it."""
+
+    result: BenchResult
+    requests: tuple[RequestSample, ...]
+    figures: ServedFigures
+    diagnosis: ServedDiagnosis
+    machine_samples: int
+
+
+def report_bench(
+    result: BenchResult, requests: Sequence[RequestSample], machine: Sequence[MachineSample] = ()
+) -> BenchReport:
+    """Make the figures and judge them."""
+    figures = served_figures(result, requests)
+    return BenchReport(
+        result=result,
+        requests=tuple(requests),
+        figures=figures,
+        diagnosis=diagnose_served(result, requests, figures, machine),
+        machine_samples=len(machine),
+    )

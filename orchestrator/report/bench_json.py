@@ -1,0 +1,70 @@
+"""The report on a served benchmark as JSON values: every figure with its n and interval; unknown is None."""
+
+import dataclasses
+from typing import Any
+
+from orchestrator.compare.served import LoadFigures, PairedLoad
+from orchestrator.compare.served_acceptance import Acceptance
+from orchestrator.report.bench_content import BenchReport
+from orchestrator.report.bench_text import DEFINITIONS
+
+
+def bench_json(report: BenchReport) -> dict[str, Any]:
+    """`diagnosis`, `checks`, `loads`, `pairs`, `draft`, `definitions`, `result`, and a line a request."""
+    diagnosis, figures = report.diagnosis, report.figures
+    return {
+        "diagnosis": {
+            "verdict": diagnosis.verdict,
+            "headline": diagnosis.headline,
+            "fix": list(diagnosis.fix),
+            "findings": [dataclasses.asdict(finding) for finding in diagnosis.findings],
+        },
+        "checks": [dataclasses.asdict(item) for item in diagnosis.results],
+        "valid": figures.valid,
+        "draft": {**dataclasses.asdict(figures.draft), "ceiling": figures.draft.ceiling},
+        "loads": [_load(load, figures.draft.num_draft_tokens) for load in figures.loads],
+        "pairs": [_pair(item) for item in figures.pairs],
+        "requests": [
+            {
+                name: getattr(item, name)
+                for name in ("point", "index", "prompt", "verify_steps", "correct_drafts", "histogram", "error")
+            }
+            for item in report.requests
+        ],
+        "definitions": DEFINITIONS,
+        "result": dataclasses.asdict(report.result),
+    }
+
+
+def _load(load: LoadFigures, draft_tokens: int | None) -> dict[str, Any]:
+    return {
+        "side": load.side,
+        "concurrency": load.concurrency,
+        "request_rate": load.request_rate,
+        "valid": load.valid,
+        "requests": len(load.requests),
+        "failed": load.failed,
+        **dataclasses.asdict(load.speed),
+        "acceptance": None if load.acceptance is None else _acceptance(load.acceptance, draft_tokens),
+        "cached_share": load.cached_share,
+        "client_cpu": load.client_cpu,
+        "client_bound": load.client_bound,
+    }
+
+
+def _acceptance(found: Acceptance, draft_tokens: int | None) -> dict[str, Any]:
+    value = dataclasses.asdict(found)
+    value["accept_length_pooled"] = value.pop("accept_length")
+    return {**value, "accept_rate": found.rate(draft_tokens)}
+
+
+def _pair(item: PairedLoad) -> dict[str, Any]:
+    pairing = item.pairing
+    return {
+        "concurrency": item.spec.concurrency,
+        "request_rate": item.spec.request_rate,
+        **dataclasses.asdict(pairing),
+        "break_even_accept_length": pairing.break_even,
+        "suspicious_baseline": pairing.suspicious,
+        "pays": pairing.pays,
+    }
