@@ -1,0 +1,174 @@
+"""The clock of the client: what a server planted in its streams is found again, and what broke is told."""
+
+import statistics
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from remote_payload.sglang_bench.stream import Connection, StreamBroken, Streamed
+from tests.support.answering_server import RECORDED_META, AnsweringServer, Reply
+
+
+@pytest.fixture
+def server() -> Iterator[AnsweringServer]:
+    with AnsweringServer() as server:
+        yield server
+
+
+def ask(server: AnsweringServer, timeout_s: float = 20.0, connection: Connection | None = None) -> Streamed:
+    streamed = Streamed()
+    own = connection or Connection(server.url, None)
+    try:
+        own.stream(b'{"input_ids": [1, 2]}', timeout_s, streamed)
+    finally:
+        if connection is None:
+            own.close()
+    return streamed
+
+
+def broken(server: AnsweringServer, timeout_s: float = 20.0) -> tuple[StreamBroken, Streamed]:
+    streamed, connection = Streamed(), Connection(server.url, None)
+    with pytest.raises(StreamBroken) as caught:
+        connection.stream(b"{}", timeout_s, streamed)
+    return caught.value, streamed
+
+
+def test_planted_delays_are_recovered_to_the_millisecond(server: AnsweringServer) -> None:
+    planted = [(0.080, 1)] + [(0.004 + 0.003 * (index % 7), 1 + index % 4) for index in range(60)]
+    server.replies = [Reply(chunks=planted)]
+    streamed = ask(server)
+    (sent,) = server.sent
+    late = [stamp - at for stamp, at in zip(streamed.chunk_s, sent, strict=True)]
+    assert min(late) >= 0  # a piece is not stamped before it is sent
+    assert statistics.median(late) < 0.001  # the middle one: a busy machine may hold single ones up
+    assert streamed.chunk_tokens == [new for _, new in planted]
+    assert streamed.sent_s is not None
+    assert sent[0] - streamed.sent_s >= 0.080  # the clock starts with the sending, the first delay lies in it
+    assert streamed.done_s == streamed.chunk_s[-1]  # and stops with the last token
+
+
+def test_the_gaps_of_a_stream_are_the_planted_ones(server: AnsweringServer) -> None:
+    server.replies = [Reply(chunks=[(0.02, 2)] * 40)]
+    streamed = ask(server)
+    (sent,) = server.sent
+    errors = [
+        abs((streamed.chunk_s[index] - streamed.chunk_s[index - 1]) - (sent[index] - sent[index - 1]))
+        for index in range(1, 40)
+    ]
+    assert statistics.median(errors) < 0.001
+    assert statistics.median(sent[index] - sent[index - 1] for index in range(1, 40)) >= 0.02
+
+
+@pytest.mark.parametrize("incremental", [False, True])
+@pytest.mark.parametrize("chunks", [((0.0, 5),), ((0.0, 1), (0.0, 4)), ((0.0, 1),) * 7])
+def test_ids_are_whole_whichever_way_they_are_streamed(
+    server: AnsweringServer, chunks: tuple[tuple[float, int], ...], incremental: bool
+) -> None:
+    server.replies = [Reply(chunks=chunks, incremental=incremental)]
+    streamed = ask(server)
+    total = sum(new for _, new in chunks)
+    assert streamed.output_ids == list(range(100, 100 + total))
+    assert streamed.tokens == total
+
+
+def test_a_version_without_ids_still_counts(server: AnsweringServer) -> None:
+    server.replies = [Reply(chunks=[(0.0, 1), (0.0, 3), (0.0, 2)], ids=False)]
+    streamed = ask(server)
+    assert streamed.output_ids is None
+    assert streamed.chunk_tokens == [1, 3, 2]
+
+
+def test_the_last_piece_may_bring_no_token(server: AnsweringServer) -> None:
+    server.replies = [Reply(chunks=[(0.0, 3), (0.05, 0)])]
+    streamed = ask(server)
+    assert streamed.chunk_tokens == [3]
+    assert streamed.chunk_s[-1] < streamed.done_s  # type: ignore[operator]
+    assert streamed.meta["finish_reason"] == {"type": "length", "length": 3}
+
+
+def test_meta_info_comes_from_the_last_piece_and_may_hold_infinity(server: AnsweringServer) -> None:
+    server.replies = [Reply(chunks=[(0.0, 64)], meta={**RECORDED_META, "decode_throughput": float("inf")})]
+    meta = ask(server).meta
+    assert meta["spec_correct_drafts_histogram"] == [11, 10, 0, 8]
+    assert meta["decode_throughput"] == float("inf")
+
+
+def test_a_connection_is_used_again_and_replaced_when_the_server_dropped_it(server: AnsweringServer) -> None:
+    connection = Connection(server.url, "secret")
+    for _ in range(3):
+        assert ask(server, connection=connection).tokens == 4
+    assert {headers["Authorization"] for headers in server.headers} == {"Bearer secret"}
+    assert connection._http is not None
+    connection._http.sock.shutdown(2)  # what a server does to an idle connection
+    assert ask(server, connection=connection).tokens == 4
+    connection.close()
+
+
+@pytest.mark.parametrize("after", [1, 2])
+def test_a_cut_stream_keeps_what_came(server: AnsweringServer, after: int) -> None:
+    server.replies = [Reply(chunks=[(0.0, 2)] * 4, cut_after=after)]
+    error, streamed = broken(server)
+    assert f"tokens so far: {2 * after}" in str(error)
+    assert streamed.chunk_tokens == [2] * after
+    assert error.status == 200
+
+
+def test_a_stream_cut_before_its_first_token_is_told(server: AnsweringServer) -> None:
+    server.replies = [Reply(cut_after=0)]
+    error, streamed = broken(server)
+    assert "tokens so far: 0" in str(error)
+    assert streamed.chunk_s == []
+
+
+def test_a_stream_that_ends_without_an_end_is_broken(server: AnsweringServer) -> None:
+    server.replies = [Reply(chunks=[(0.0, 2), (0.0, 2)], meta={"finish_reason": None}, end=False)]
+    error, _ = broken(server)
+    assert str(error) == "the stream ended before the answer did; tokens so far: 4"
+
+
+def test_a_stream_that_stops_runs_into_the_deadline_of_the_whole_request(server: AnsweringServer) -> None:
+    server.replies = [Reply(chunks=[(0.1, 1)] * 50, hang_after=3)]
+    began = time.monotonic()
+    error, streamed = broken(server, timeout_s=0.6)
+    assert str(error) == "no end within 0.6 s; tokens so far: 3"
+    assert streamed.tokens == 3
+    assert time.monotonic() - began < 5
+
+
+def test_tokens_that_trickle_do_not_put_the_deadline_off(server: AnsweringServer) -> None:
+    server.replies = [Reply(chunks=[(0.05, 1)] * 200)]
+    error, _ = broken(server, timeout_s=0.5)
+    assert "no end within 0.5 s" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "words"),
+    [
+        (503, b"", "HTTP 503: no words"),
+        (400, b'{"error": {"message": "input is too long", "code": 400}}', "HTTP 400: input is too long"),
+        (422, b'{"detail": "body is wrong"}', "HTTP 422: body is wrong"),
+        (500, b"Internal\nServer Error", "HTTP 500: Internal Server Error"),
+    ],
+)
+def test_a_refused_request_is_told_in_the_servers_words(
+    server: AnsweringServer, status: int, body: bytes, words: str
+) -> None:
+    server.replies = [Reply(status=status, body=body)]
+    error, streamed = broken(server)
+    assert str(error) == words
+    assert error.status == streamed.status == status
+
+
+def test_an_error_in_the_stream_is_told(server: AnsweringServer) -> None:
+    server.replies = [Reply(chunks=[(0.0, 1)] * 3, error_after=2)]
+    error, streamed = broken(server)
+    assert str(error) == "the server broke the request off: the request was aborted"
+    assert streamed.tokens == 2
+
+
+def test_nobody_listens() -> None:
+    with AnsweringServer() as server:
+        url = server.url
+    with pytest.raises(StreamBroken, match="refused"):
+        Connection(url, None).stream(b"{}", 5.0, Streamed())
