@@ -1,0 +1,154 @@
+"""Prompts from files, the bundled set and a seed."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from remote_payload.failure import JobFailure
+from remote_payload.schema.bench_job import BenchJob
+from remote_payload.sglang_bench.workload import Workload, as_text, load
+
+IDS = list(range(10, 30))
+
+
+def job(**settings: Any) -> BenchJob:
+    return BenchJob(**{"model": "/models/target", **settings})
+
+
+def read(folder: Path, rows: list[Any], spare: int = 0, **settings: Any) -> Workload:
+    path = folder / "prompts.jsonl"
+    path.write_text("".join((row if isinstance(row, str) else json.dumps(row)) + "\n" for row in rows), "utf-8")
+    return load(job(prompts=str(path), **settings), spare)
+
+
+@pytest.mark.parametrize(
+    ("row", "prompt"),
+    [
+        ({"input_ids": IDS, "n_prompt_tokens": 6, "loss_mask": [0] * 20}, IDS[:6]),
+        ({"input_ids": IDS, "loss_mask": [0] * 9 + [1] * 11}, IDS[:9]),
+        ({"input_ids": IDS, "loss_mask": [0] * 20}, IDS),
+        ({"input_ids": IDS}, IDS),
+    ],
+)
+def test_a_training_row_is_asked_up_to_its_answer(tmp_path: Path, row: dict[str, Any], prompt: list[int]) -> None:
+    workload = read(tmp_path, [row])
+    assert workload.form == "token_ids"
+    assert workload.prompts[0].input_ids == tuple(prompt)
+    assert workload.facts(job()).prompt_tokens == len(prompt)
+
+
+@pytest.mark.parametrize("key", ["text", "prompt"])
+def test_text(tmp_path: Path, key: str) -> None:
+    workload = read(tmp_path, [{key: "Once"}, "", {key: "upon"}])
+    assert workload.form == "text"
+    assert [(prompt.index, prompt.text) for prompt in workload.prompts] == [(0, "Once"), (1, "upon")]
+    assert workload.facts(job()).prompt_tokens is None
+
+
+@pytest.mark.parametrize("key", ["messages", "conversations"])
+def test_messages_are_asked_without_the_answer_they_end_with(tmp_path: Path, key: str) -> None:
+    turns = [{"role": "user", "content": "Why?"}, {"role": "assistant", "content": "Because."}]
+    workload = read(tmp_path, [{key: turns}])
+    assert workload.form == "messages"
+    assert workload.prompts[0].messages == (turns[0],)
+    assert as_text(workload).prompts[0].text == "Why?"
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        ("{not json", r"line 2 of .*: expected JSON, found"),
+        ("[" * 100_000, r"line 2 of .*: expected JSON, found"),
+        ("[1, 2]", "expected an object, found: list"),
+        ({"question": "?"}, "expected `input_ids`, .* found: question"),
+        ({"text": ""}, "found: text"),
+        ({"input_ids": [1, "2"]}, "must be a list of token ids"),
+        ({"input_ids": [1, -2]}, "must be a list of token ids"),
+        ({"input_ids": []}, r"must be 1\.\.0 tokens long, found: 0"),
+        ({"input_ids": IDS, "n_prompt_tokens": 21}, r"must be 1\.\.20 tokens long, found: 21"),
+        ({"input_ids": IDS, "n_prompt_tokens": "6"}, "found: '6'"),
+        ({"input_ids": IDS, "loss_mask": [1] * 20}, r"must be 1\.\.20 tokens long, found: 0"),
+        ({"input_ids": IDS, "loss_mask": [0, 1]}, r"as long as `input_ids` \(20\), found: \[0, 1\]"),
+        ({"messages": [{"role": "assistant", "content": "Hello."}]}, "a question last"),
+        ({"messages": "Why?"}, "a question last: 'Why\\?'"),
+    ],
+)
+def test_a_bad_line_is_named(tmp_path: Path, row: Any, words: str) -> None:
+    with pytest.raises(JobFailure) as caught:
+        read(tmp_path, [{"text": "a good one"}, row])
+    assert caught.value.failure.kind == "rows"
+    assert re.search(words, caught.value.failure.message)
+    assert "line 2" in caught.value.failure.message
+
+
+def test_kinds_are_not_mixed(tmp_path: Path) -> None:
+    with pytest.raises(JobFailure, match="prompts of one kind are needed.*text, token_ids"):
+        read(tmp_path, [{"text": "Once"}, {"input_ids": IDS}])
+
+
+def test_no_prompts(tmp_path: Path) -> None:
+    with pytest.raises(JobFailure, match="the file holds none"):
+        read(tmp_path, ["", " "])
+    with pytest.raises(JobFailure, match="cannot be read"):
+        load(job(prompts=str(tmp_path / "missing.jsonl")), 0)
+
+
+def test_max_prompts_draws_by_the_seed_and_keeps_the_order(tmp_path: Path) -> None:
+    rows = [{"text": f"prompt {number:03}"} for number in range(100)]
+    first, again, other = (read(tmp_path, rows, 4, max_prompts=10, seed=seed) for seed in (1, 1, 2))
+    texts = [prompt.text or "" for prompt in first.prompts]
+    assert texts == sorted(texts)
+    assert first == again
+    assert first.facts(job()).sha256 == again.facts(job()).sha256 != other.facts(job()).sha256
+    assert len(first.spare) == 4
+    assert not {prompt.text for prompt in first.spare} & set(texts)  # warm-ups are asked other prompts
+
+
+def test_all_prompts_leave_none_for_the_warm_up(tmp_path: Path) -> None:
+    workload = read(tmp_path, [{"text": "a"}, {"text": "b"}], spare=4)
+    assert (len(workload.prompts), workload.spare) == (2, ())
+
+
+def test_only_wanted_lines_are_read(tmp_path: Path) -> None:
+    rows = [{"text": f"prompt {number}"} for number in range(5)]
+    good = [prompt.text for prompt in read(tmp_path, rows, max_prompts=2).prompts]
+    bad = [row if row["text"] in good else "{broken" for row in rows]
+    assert [prompt.text for prompt in read(tmp_path, bad, max_prompts=2).prompts] == good
+
+
+def test_the_hash_is_of_what_is_sent_and_its_order(tmp_path: Path) -> None:
+    one = read(tmp_path, [{"input_ids": IDS, "n_prompt_tokens": 6}, {"input_ids": [1]}]).facts(job())
+    same = read(tmp_path, [{"input_ids": IDS[:6], "source": "x"}, {"input_ids": [1]}]).facts(job())
+    turned = read(tmp_path, [{"input_ids": [1]}, {"input_ids": IDS, "n_prompt_tokens": 6}]).facts(job())
+    assert one.sha256 == same.sha256 != turned.sha256
+
+
+def test_the_bundled_prompts() -> None:
+    workload = load(job(), 8)
+    assert workload.form == "messages"
+    assert (len(workload.prompts), len(workload.spare)) == (24, 8)
+    texts = [str(prompt.messages) for prompt in (*workload.prompts, *workload.spare)]
+    assert len(set(texts)) == 32
+    assert [prompt.index for prompt in (*workload.prompts, *workload.spare)] == list(range(32))
+    assert len(load(job(max_prompts=3), 8).prompts) == 3
+
+
+def test_random_prompts_stay_in_the_vocabulary(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text('{"vocab_size": 50}')
+    made = load(job(prompts="random", random_tokens_ok=True, model=str(tmp_path), max_prompts=20), 4)
+    assert made.form == "random"
+    assert made.facts(job()).form == "random"
+    ids = {token for prompt in made.prompts for token in prompt.input_ids or ()}
+    assert max(ids) == 49
+    assert min(ids) == 3
+    assert made == load(job(prompts="random", random_tokens_ok=True, model=str(tmp_path), max_prompts=20), 4)
+    unknown = load(job(prompts="random", random_tokens_ok=True), 0)
+    assert max(token for prompt in unknown.prompts for token in prompt.input_ids or ()) < 1000
+
+
+def test_random_tokens_are_refused_unless_they_are_allowed() -> None:
+    with pytest.raises(ValueError, match="random tokens say nothing about acceptance"):
+        job(prompts="random")
