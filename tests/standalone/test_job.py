@@ -179,7 +179,8 @@ from pathlib import Path
 from remote_payload.schema import StandaloneJob
 from remote_payload.standalone.job import run
 settings, out = json.loads(sys.argv[1]), Path(sys.argv[2])
-run(StandaloneJob(threads=1, steps=1, token_offsets=(1,), capture_rows=0, sweep="wiring", **settings), out, lambda event: None)
+job = StandaloneJob(threads=1, steps=1, token_offsets=(1,), capture_rows=0, sweep="wiring", **settings)
+run(job, out, lambda event: None)
 print(json.loads((out / "standalone.json").read_text())["peak_memory_bytes"])
 """
 
