@@ -2,6 +2,7 @@
 
 from orchestrator.diagnosis.finding import CheckResult, Evidence, Subject, count
 from orchestrator.diagnosis.measured import Measured
+from orchestrator.diagnosis.verdict import LEAST_FIT
 from remote_payload.schema import CheckpointFacts, TensorProblem, TensorStatistics
 
 INVENTORY = Subject(check="K1", title="tensor inventory")
@@ -24,7 +25,13 @@ DUPLICATES_FULL = 0.2
 def check(measured: Measured) -> tuple[CheckResult, ...]:
     """Inventory and contents, a finding for each fault."""
     checkpoint = measured.result.checkpoint
-    return (*_inventory(checkpoint), *_contents(checkpoint))
+    return (*_inventory(checkpoint), *_contents(checkpoint, works=_works(measured)))
+
+
+def _works(measured: Measured) -> bool:
+    """Whether some reading predicts the target at all: weights that are random throughout never do."""
+    readings = measured.result.readings
+    return any(item.positions and item.first_step_hits >= LEAST_FIT * item.positions for item in readings)
 
 
 def _inventory(checkpoint: CheckpointFacts) -> tuple[CheckResult, ...]:
@@ -87,13 +94,17 @@ def _problem(item: TensorProblem) -> CheckResult:
     )  # fmt: skip
 
 
-def _contents(checkpoint: CheckpointFacts) -> tuple[CheckResult, ...]:
+def _contents(checkpoint: CheckpointFacts, *, works: bool) -> tuple[CheckResult, ...]:
     statistics = checkpoint.statistics
     if not statistics:
         return (CONTENTS.cannot_tell("the result holds no statistics of the tensors", needs="a run of this version"),)
-    found = [finding for item in statistics for finding in _oddities(item, checkpoint)]
+    matrices = [item for item in statistics if item.spectral_excess is not None]
+    alike = sum(map(_looks_random, matrices)) > len(matrices) / 2
+    found = [finding for item in statistics for finding in _oddities(item, checkpoint, alone=not (alike and works))]
     if found:
         return tuple(found)
+    if alike and works:
+        return (_barely_trained(matrices),)
     excesses = [item.spectral_excess for item in statistics if item.spectral_excess is not None]
     untrained = sum(item.constant == 1.0 for item in statistics)
     evidence = (
@@ -104,12 +115,22 @@ def _contents(checkpoint: CheckpointFacts) -> tuple[CheckResult, ...]:
     return (CONTENTS.passed("no tensor looks random, constant or duplicated", evidence),)
 
 
-def _oddities(item: TensorStatistics, checkpoint: CheckpointFacts) -> list[CheckResult]:
+def _barely_trained(matrices: list[TensorStatistics]) -> CheckResult:
+    """Seen: a drafter of hidden size 64, trained for a minute, with only its norms far from their first values."""
+    return CONTENTS.cannot_tell(
+        "most matrices look like random numbers, yet the drafter predicts the target: barely trained, or trained from "
+        "a start whose numbers are still there; one that was never loaded would not stand out among them",
+        needs="the same tensors in the training state",
+        evidence=(count("matrices that look random", sum(map(_looks_random, matrices)), len(matrices)),),
+    )
+
+
+def _oddities(item: TensorStatistics, checkpoint: CheckpointFacts, *, alone: bool) -> list[CheckResult]:
     matrix = item.spectral_excess is not None or item.row_norm_spread is not None
     if item.constant is not None and (matrix or item.constant == 0.0):
         return [_constant(item)]
     found = []
-    if _looks_random(item) and item.name != "embed_tokens.weight":  # K4 compares it with the target's
+    if alone and _looks_random(item) and item.name != "embed_tokens.weight":  # K4 compares it with the target's
         found.append(_random(item))
     if item.name == "lm_head.weight" and _duplicated(item, checkpoint):
         found.append(_duplicates(item, checkpoint))

@@ -36,7 +36,8 @@ class TestTensors:
 
     def statistics(self, **changes: Any) -> tuple[CheckResult, ...]:
         plain: dict[str, Any] = {"name": Q, "mean": 0.0, "std": 0.02, "spectral_excess": 1.8, "row_norm_spread": 2.5}
-        return self.check(statistics=(TensorStatistics(**{**plain, **changes}),))
+        trained = [TensorStatistics(**{**plain, "name": name}) for name in ("fc.weight", "layers.0.mlp.up_proj.weight")]
+        return self.check(statistics=(TensorStatistics(**{**plain, **changes}), *trained))
 
     def test_a_whole_trained_drafter_passes_and_says_how_far_it_is_from_random(self):
         assert outcomes(self.check()) == ["passed", "passed"]
@@ -80,6 +81,20 @@ class TestTensors:
         assert finding.severity == "fatal"
         random = self.statistics(name="embed_tokens.weight", spectral_excess=1.0, row_norm_spread=1.0)
         assert findings(random) == []
+
+    def test_a_drafter_that_works_is_not_random_throughout(self):
+        facts: dict[str, Any] = {"mean": 0.0, "std": 0.05, "spectral_excess": 0.95, "row_norm_spread": 0.8}
+        random = tuple(TensorStatistics(name=name, **facts) for name in (Q, "fc.weight", "lm_head.weight"))
+        measured = made_measured(checkpoint_statistics=random)
+        assert outcomes(tensors(measured)) == ["passed", "cannot_tell"]
+        broken = replace(
+            measured,
+            result=replace(
+                measured.result,
+                readings=tuple(replace(item, first_step_hits=0) for item in measured.result.readings),
+            ),
+        )
+        assert [item.severity for item in findings(tensors(broken))] == ["serious", "fatal", "fatal"]
 
     @pytest.mark.parametrize(("rows", "found"), [(0, False), (2, False), (12, False), (13, True), (400, True)])
     def test_duplicate_rows_of_a_pruned_head(self, rows, found):
