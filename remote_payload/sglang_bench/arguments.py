@@ -23,6 +23,7 @@ WATCHED = (
     "context_length",
     "mem_fraction_static",
     "max_running_requests",
+    "effective_max_running_requests_per_dp",
     "max_total_tokens",
     "chunked_prefill_size",
     "page_size",
@@ -107,6 +108,9 @@ def argument_facts(
 ) -> tuple[ArgumentFact, ...]:
     """One fact an argument, by name; `log_line`: the log's `server_args=`, for what `/server_info` leaves out."""
     logged = logged_arguments(log_line or "")
+    states = info.get("internal_states")
+    if isinstance(states, list) and states and isinstance(states[0], dict):
+        info = {**{name: states[0][name] for name in WATCHED if name in states[0]}, **info}
     speculative = {name for name in (*info, *logged) if name.startswith("speculative_")}
     names = {*requested, *WATCHED, *speculative} - _UNTOLD
     facts = []

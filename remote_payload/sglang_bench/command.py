@@ -1,5 +1,6 @@
 """The command that starts a server: SGLang's flags from a job, for one side."""
 
+import os
 import sys
 
 from remote_payload.failure import job_failure
@@ -19,7 +20,7 @@ def server_argv(job: BenchJob, side: Side, port: int) -> tuple[str, ...]:
     """`python -m sglang.launch_server ...`, without the `exec_prefix`. Raises JobFailure(job)."""
     if any(word == "--port" or word.startswith("--port=") for word in job.server_args):
         raise job_failure("`server_args` must not hold --port", hint="give the job's own `port`")
-    words = [python_of(job), "-m", "sglang.launch_server", "--model-path", str(job.model), "--port", str(port)]
+    words = [python_of(job), "-m", "sglang.launch_server", "--model-path", _path(job, job.model), "--port", str(port)]
     extra = job.server_args if side == "spec" else without_speculation(job.server_args)
     if not any(word == "--host" or word.startswith("--host=") for word in extra):
         words += ["--host", HOST]
@@ -34,6 +35,11 @@ def server_argv(job: BenchJob, side: Side, port: int) -> tuple[str, ...]:
     ):
         words += [] if value == unset else [option, str(value)]
     return (*words, *(_speculation(job) if side == "spec" else ()), *extra)
+
+
+def _path(job: BenchJob, path: str | None) -> str:
+    """`~` is this host's home; SGLang knows no `~`, and behind an `exec_prefix` it would be another one."""
+    return str(path) if job.exec_prefix else os.path.expanduser(str(path))
 
 
 def without_speculation(words: tuple[str, ...]) -> tuple[str, ...]:
@@ -51,7 +57,7 @@ def without_speculation(words: tuple[str, ...]) -> tuple[str, ...]:
 def _speculation(job: BenchJob) -> list[str]:
     if job.draft is None:
         return []
-    words = ["--speculative-algorithm", job.algorithm, "--speculative-draft-model-path", job.draft]
+    words = ["--speculative-algorithm", job.algorithm, "--speculative-draft-model-path", _path(job, job.draft)]
     for option, value in (
         ("--speculative-num-steps", job.num_steps),
         ("--speculative-eagle-topk", job.eagle_topk),

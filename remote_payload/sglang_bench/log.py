@@ -38,7 +38,7 @@ class ServerLog:
         self.guard: list[dict[str, Any]] = []
         """What the guard told, in order."""
         self.decided: dict[tuple[str, str], LogLine] = {}
-        self.classes: list[str] = []
+        self._loaded: list[tuple[str, str]] = []
         self.arguments: str | None = None
         """The `server_args=` line."""
         self.changed = threading.Condition()
@@ -52,6 +52,12 @@ class ServerLog:
     def join(self, timeout_s: float) -> None:
         """Wait for the end of the output."""
         self._thread.join(timeout_s)
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The classes that the first rank loaded: the target's, then the draft's."""
+        loaded = tuple(self._loaded)
+        return tuple(name for rank, name in loaded if rank == loaded[0][0])
 
     def said(self, what: str) -> dict[str, Any] | None:
         """The guard's message of this kind, if it came."""
@@ -74,10 +80,11 @@ class ServerLog:
                 rest = b""
         if rest:
             self._take(rest)
+        self._stream.close()
+        self._file.close()
         with self.changed:
             self.is_over = True
             self.changed.notify_all()
-        self._file.close()
 
     def _take(self, raw: bytes) -> None:
         text = raw.decode("utf-8", "replace").rstrip()
@@ -112,9 +119,9 @@ class ServerLog:
         rule = rule_of(line)
         if rule is None:
             return
-        name = loaded_class(line)
-        if name is not None:
-            self.classes.append(name)
+        loaded = loaded_class(line)
+        if loaded is not None:
+            self._loaded.append(loaded)
         self.decided.setdefault((rule, without_time(line)), LogLine(rule=rule, line=line[:SHOWN_CHARACTERS]))
 
     def _write(self, line: str) -> None:

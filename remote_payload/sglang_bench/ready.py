@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from remote_payload.failure import JobFailure, server_failure
@@ -20,6 +21,9 @@ from remote_payload.sglang_bench.launch import Process
 PAUSE_S = 0.5
 HEALTH_S = 30.0
 """A server before 0.5.10 gives up on its own health check after 20 s."""
+DOUBT_S = 20.0
+"""Where neither /proc nor the log tells whose the port is: time for our server to fail at taking it, and to say so."""
+LISTENS = "Uvicorn running on"
 FATAL = {"port_taken"}
 """Signatures that end the wait while the process still lives."""
 
@@ -40,7 +44,7 @@ def wait_until_ready(
     `phase` names where it is, for the message of a timeout.
     """
     until_s = time.monotonic() + timeout_s
-    probe = Probe(waiting_for="the first answer")
+    probe, answered_s = Probe(waiting_for="the first answer"), until_s
     port = int(url.rpartition(":")[2])
     while time.monotonic() < until_s:
         looking = _Looking(url, key, model)
@@ -49,8 +53,9 @@ def wait_until_ready(
         _check(process)
         probe = looking.found or probe
         if probe.info is not None:
-            _check_owner(process, port)
-            return probe.info
+            answered_s = min(answered_s, time.monotonic())
+            if _is_ours(process, port) or time.monotonic() - answered_s > DOUBT_S:
+                return probe.info
         with process.log.changed:
             process.log.changed.wait_for(lambda: process.has_ended, PAUSE_S)
     what = f"it was not ready after {timeout_s:g} s, in phase `{phase()}`; waiting for: {probe.waiting_for}"
@@ -95,13 +100,23 @@ def _check(process: Process) -> None:
         raise process.failure("it cannot listen")
 
 
-def _check_owner(process: Process, port: int) -> None:
-    """Raise JobFailure(server) when it is somebody else who listens on our port."""
+def _is_ours(process: Process, port: int) -> bool:
+    """Whether it is our server that answers. Raises JobFailure(server) when it surely is another process."""
     tree = process.tree()
-    who = ports.listeners(port, tree)
-    # An empty answer also comes where the server is behind `docker exec` (not below us) or runs as another user.
-    if who == () and len(tree) > 1 and process.pid in tree:
+    owners = ports.listeners(port, tree)
+    if owners:
+        return True
+    if owners == () and any(_words(pid)[1:] == process.argv[1:] for pid in tree):
         raise port_taken(port)
+    # Behind `docker exec` the server is not below us; uvicorn tells that it has the port, unless its log is off.
+    return any(LISTENS in line for line in process.log.tail)
+
+
+def _words(pid: int) -> tuple[str, ...]:
+    try:
+        return tuple(Path(f"/proc/{pid}/cmdline").read_bytes().decode("utf-8", "replace").split("\0")[:-1])
+    except OSError:
+        return ()
 
 
 def port_taken(port: int) -> JobFailure:

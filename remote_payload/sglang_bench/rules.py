@@ -21,7 +21,7 @@ RULES: dict[str, str] = {
     "draft_context_overridden": r"Overriding the draft model's max_position_embeddings",
     "draft_quantization_overridden": r"Overriding \w+ quant config for \w+ target",
     "attention_backend_chosen": r"[Aa]ttention backend not (?:specified|set)\.|will fallback to torch_native backend",
-    "cuda_graph_off": r"[Cc]uda graph (?:is|will be) disabled|Disable cuda graph",
+    "cuda_graph_off": r"[Cc]uda graph (?:is|will be) disabled|Disable (?:decode )?(?:cuda|CUDA) graph",
     "radix_cache_off": r"[Rr]adix cache is disabled",
     "simulated_acceptance": r"SIMULATE_ACC_LEN",
     "memory_fraction_changed": r"mem_fraction_static .*(?:adjusted|reset|changed)",
@@ -44,10 +44,11 @@ def rule_of(line: str) -> str | None:
     return found.lastgroup if found else None
 
 
-def loaded_class(line: str) -> str | None:
-    """The model class that a `Load weight end` line names."""
+def loaded_class(line: str) -> tuple[str, str] | None:
+    """The rank and the model class that a `Load weight end` line names; each rank loads the target, then the draft."""
     found = _LOADED.search(line)
-    return found[1] if found else None
+    rank = _PREFIX.match(line)
+    return (rank[1] if rank else "", found[1]) if found else None
 
 
 def without_time(line: str) -> str:

@@ -123,7 +123,7 @@ def start(job: BenchJob, side: Side, number: int, folder: Path, report: Report) 
         on_line=telling.read,
     )
     try:
-        info = wait_until_ready(process, url, key, job.model, job.ready_timeout_s, lambda: telling.clock.name or "")
+        info = wait_until_ready(process, url, key, asked["model_path"], job.ready_timeout_s, telling.phase)
     except JobFailure as failed:
         process.end(0.0)
         raise _with_others(failed, other) from None
@@ -197,6 +197,10 @@ class _Telling:
             progress = _event("progress", self.clock.name or "", f"{self._name}: {bar.what}")
             self._report(dataclasses.replace(progress, done=float(bar.done), total=float(bar.total), unit="pieces"))
 
+    def phase(self) -> str:
+        """Where the start is."""
+        return self.clock.name or "ready"
+
     def finish(self, ready_s: float) -> None:
         """It is ready."""
         self.clock.finish(time.monotonic())
@@ -226,7 +230,16 @@ def _with_others(failed: JobFailure, other: str | None) -> JobFailure:
 
 
 def _as_text(info: Mapping[str, Any]) -> str:
-    return json.dumps(redact_json(info), sort_keys=True)
+    """The info without secrets, and without what every rank's state repeats of it."""
+    told = dict(info)
+    states = info.get("internal_states")
+    if isinstance(states, list):
+        told["internal_states"] = [_own(state, info) if isinstance(state, dict) else state for state in states]
+    return json.dumps(redact_json(told), sort_keys=True)
+
+
+def _own(state: Mapping[str, Any], info: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in state.items() if key not in info or info[key] != value}
 
 
 def _event(kind: Any, name: str, message: str) -> Event:

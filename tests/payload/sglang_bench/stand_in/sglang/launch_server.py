@@ -1,0 +1,103 @@
+"""A process that behaves as `python -m sglang.launch_server` was seen to: log lines, answers, children, ways to die.
+
+STAND_IN (JSON) says how: `log` (file to print), `info` (file that /server_info answers), `starting_s` (503 for so
+long), `health_s` (each /health takes so long), `dies` ([text, exit code] before it listens), `hangs` (never listens),
+`ignores_term`, `child` (a scheduler of its own session that ignores TERM too), `drains_s` (TERM takes so long).
+"""
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+BEHAVIOUR = json.loads(os.environ.get("STAND_IN", "{}"))
+CHILD = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)"
+BEGAN_S = time.monotonic()
+
+
+def option(name: str) -> str:
+    return sys.argv[sys.argv.index(name) + 1]
+
+
+class Answers(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        time.sleep(BEHAVIOUR.get("health_s", 0.0) if self.path == "/health" else 0.0)
+        wanted = BEHAVIOUR.get("key")
+        if wanted and self.path != "/health" and self.headers.get("Authorization") != f"Bearer {wanted}":
+            self.answer(401, b'{"error": "Unauthorized"}')
+        elif self.path == "/health":
+            is_starting = time.monotonic() - BEGAN_S < BEHAVIOUR.get("starting_s", 0.0)
+            self.answer(503 if is_starting else 200, b"")
+        elif self.path == BEHAVIOUR.get("info_path", "/server_info"):
+            with open(BEHAVIOUR["info"], encoding="utf-8") as file:
+                info = json.load(file)
+            info.update(model_path=BEHAVIOUR.get("model", option("--model-path")), port=int(option("--port")))
+            info["launch_command"] = shlex.join(sys.argv[1:])
+            info.update(BEHAVIOUR.get("changes", {}))
+            self.answer(200, json.dumps(info).encode())
+        elif self.path == "/metrics" and "metrics" in BEHAVIOUR:
+            with open(BEHAVIOUR["metrics"], "rb") as file:
+                self.answer(200, file.read())
+        elif self.path == "/flush_cache" and BEHAVIOUR.get("flushes_by_get"):
+            self.answer(200, b"Cache flushed.")
+        else:
+            self.answer(404, b'{"detail":"Not Found"}')
+
+    def do_POST(self) -> None:
+        code = 405 if BEHAVIOUR.get("flushes_by_get") else BEHAVIOUR.get("flush", 200)
+        self.answer(code if self.path == "/flush_cache" else 404, b"Cache flushed.")
+
+    def answer(self, status: int, body: bytes) -> None:
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *words: object) -> None:
+        print('INFO:     127.0.0.1:50000 - "GET /health HTTP/1.1" 200 OK')
+
+
+def asked(number: int, frame: object) -> None:
+    if BEHAVIOUR.get("ignores_term"):
+        print("SIGTERM received, and nothing done")
+        return
+    time.sleep(BEHAVIOUR.get("drains_s", 0.0))
+    os._exit(0)
+
+
+def main() -> int:
+    signal.signal(signal.SIGTERM, asked)
+    if BEHAVIOUR.get("child"):
+        child = ["sglang::scheduler", "-c", CHILD]
+        subprocess.Popen(child, executable=sys.executable, start_new_session=True)
+    if "log" in BEHAVIOUR:
+        with open(BEHAVIOUR["log"], encoding="utf-8", newline="") as file:
+            print(file.read(), end="")
+    if "dies" in BEHAVIOUR:
+        text, code = BEHAVIOUR["dies"]
+        print(text)
+        return int(code)
+    if BEHAVIOUR.get("hangs"):
+        time.sleep(600)
+    address = ("127.0.0.1", int(option("--port")))
+    try:
+        server = ThreadingHTTPServer(address, Answers)
+    except OSError:  # as uvicorn and the warm-up do: the other server at this port answers the warm-up
+        print(f"ERROR:    [Errno 98] error while attempting to bind on address {address}: address already in use")
+        print("[2026-11-30 01:47:44] The server is fired up and ready to roll!")
+        time.sleep(BEHAVIOUR.get("lingers_s", 0.0))
+        return 3
+    if "lives_s" in BEHAVIOUR:
+        threading.Timer(BEHAVIOUR["lives_s"], lambda: os.kill(os.getpid(), signal.SIGKILL)).start()
+    print("[2026-11-30 01:47:44] The server is fired up and ready to roll!")
+    server.serve_forever()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,185 @@
+"""Phases, rules, signatures, secrets: what is read out of a server's lines."""
+
+import pytest
+
+from remote_payload.sglang_bench.failures import SIGNATURES, explain, find
+from remote_payload.sglang_bench.phases import Bar, PhaseClock, bar_of
+from remote_payload.sglang_bench.redact import REDACTED, is_secret, redact_argv, redact_json, redact_text
+from remote_payload.sglang_bench.rules import loaded_class, rule_of, without_time
+from tests.payload.sglang_bench.conftest import RECORDED
+
+OLD_START = (
+    "[2025-09-01 12:00:00] server_args=ServerArgs(model_path='/m')",
+    "[2025-09-01 12:00:09 TP0] Load weight begin. avail mem=78.58 GB",
+    "[2025-09-01 12:00:20 TP0] Load weight end. type=LlamaForCausalLM, dtype=torch.bfloat16, avail mem=62.0 GB",
+    "[2025-09-01 12:00:21 TP0] KV Cache is allocated. #tokens: 20480, K size: 1.25 GB, V size: 1.25 GB",
+    "[2025-09-01 12:00:22 TP0] Capture cuda graph begin. This can take up to several minutes. avail mem=58.7 GB",
+    "Capturing batches (bs=8 avail_mem=58.5 GB):  25%|##5       | 1/4 [00:01<00:03,  1.00s/it]",
+    "[2025-09-01 12:00:30 TP0] Capture cuda graph end. Time elapsed: 8.01 s. mem usage=0.3 GB. avail mem=58.4 GB.",
+    "[2025-09-01 12:00:31 TP0] Load weight begin. avail mem=58.4 GB",
+    "[2025-09-01 12:00:32 TP0] Load weight end. type=LlamaForCausalLMEagle3, dtype=torch.bfloat16, avail mem=57.0 GB",
+    "[2025-09-01 12:00:33 TP0] max_total_num_tokens=20480, chunked_prefill_size=8192, max_running_requests=48",
+    "[2025-09-01 12:00:34] INFO:     Application startup complete.",
+)
+
+
+def timed(lines: tuple[str, ...]) -> tuple[dict[str, float], list[str]]:
+    """One second a line."""
+    told: list[str] = []
+    clock = PhaseClock(0.0, told.append)
+    for second, line in enumerate(lines, 1):
+        clock.read(line, float(second))
+    clock.finish(len(lines) + 1.0)
+    clock.read("Load weight begin", 99.0)  # whatever comes later is no start any more
+    return {phase.name: phase.seconds for phase in clock.phases()}, told
+
+
+def test_phases_of_an_old_start_on_a_gpu() -> None:
+    seconds, told = timed(OLD_START)
+    assert seconds == {"imports": 2.0, "weights": 2.0, "cache": 4.0, "graphs": 2.0, "warm-up": 2.0}
+    assert told == ["imports", "weights", "cache", "graphs", "cache", "weights", "cache", "warm-up"]
+
+
+def test_phases_of_the_recorded_start() -> None:
+    seconds, _ = timed(tuple((RECORDED / "start.log").read_text().splitlines()))
+    assert set(seconds) == {"imports", "weights", "cache", "warm-up"}
+
+
+@pytest.mark.parametrize(
+    ("line", "bar"),
+    [
+        (OLD_START[5], Bar("Capturing batches (bs=8 avail_mem=58.5 GB)", 1, 4)),
+        (
+            "Multi-thread loading shards: 100% Completed | 1/1 [00:00<00:00, 9.52it/s]",
+            Bar("Multi-thread loading shards", 1, 1),
+        ),
+        ("Loading safetensors checkpoint shards:  50% Completed | 2/4 [00:01<00:01,  1.9it/s]",
+         Bar("Loading safetensors checkpoint shards", 2, 4)),
+        ("[2025-09-01 12:00:33 TP0] max_total_num_tokens=20480", None),
+    ],
+)  # fmt: skip
+def test_progress_bars(line: str, bar: Bar | None) -> None:
+    assert bar_of(line) == bar
+
+
+@pytest.mark.parametrize(
+    ("line", "rule"),
+    [
+        ("speculative_num_draft_tokens is adjusted to speculative_num_steps + 1 when speculative_eagle_topk == 1",
+         "draft_tokens_adjusted"),
+        ("Max running requests is reset to 48 for speculative decoding. You can override this by explicitly setting",
+         "running_requests_reset"),
+        ("Speculative token map specified, but EAGLE3 models already have this. Ignoring the specified token map.",
+         "token_map_ignored"),
+        ("DeepSeek MTP does not require setting speculative_draft_model_path.", "draft_path_ignored"),
+        ("Overlap scheduler is disabled because of using eagle3 or standalone speculative decoding.", "overlap_off"),
+        ("Spec v2 is enabled by default for eagle/eagle3/standalone speculative decoding.", "spec_v2"),
+        ("Beta spec is enabled for eagle speculative decoding and overlap schedule is turned on.", "spec_v2"),
+        ("Spec v1 is used for eagle/eagle3/standalone speculative decoding because topk > 1.", "spec_v1"),
+        ("speculative_adaptive disabled: topk is not 1. Falling back to static speculative params.", "adaptive_off"),
+        ("Attention backend not specified. Use fa3 backend by default.", "attention_backend_chosen"),
+        ("Overriding Eagle3DeepseekV2ForCausalLM quant config for modelopt_fp4 target; draft weights are bf16.",
+         "draft_quantization_overridden"),
+        ("speculative_eagle_topk is changed to 1 when page_size > 1", "topk_changed"),
+        ("Using default HuggingFace chat template with detected content format: string", None),
+    ],
+)  # fmt: skip
+def test_lines_that_decide(line: str, rule: str | None) -> None:
+    assert rule_of(f"[2025-09-01 12:00:00 TP0] {line}") == rule
+
+
+def test_the_class_and_rank_that_a_line_names() -> None:
+    assert loaded_class(OLD_START[8]) == (" TP0", "LlamaForCausalLMEagle3")
+    assert loaded_class("[2026-11-30 01:58:24] Load weight end. elapsed=0.1 s, type=X, avail mem=1 GB") == ("", "X")
+    assert loaded_class("Load weight begin.") is None
+    assert without_time("[2025-09-01 12:00:00 DP0 TP0] hello [x] y") == "hello [x] y"
+
+
+SEEN = {
+    "port_taken": "ERROR:    [Errno 98] error while attempting to bind on address ('127.0.0.1', 31000): address in use",
+    "bad_flag": "sglang serve: error: ambiguous option: --speculative-draft could match --speculative-draft-x",
+    "no_sglang": "/usr/bin/python3: Error while finding module specification for 'sglang.launch_server' "
+    "(ModuleNotFoundError: No module named 'sglang')",
+    "steps_missing": "TypeError: '>' not supported between instances of 'NoneType' and 'int'",
+    "no_draft": "AttributeError: 'LlamaForCausalLM' object has no attribute 'hot_token_id'",
+    "no_hook": "ValueError: Model X does not implement set_eagle3_layers_to_capture, which EAGLE3 requires.",
+    "aux_states": "RuntimeError: captured 2 of 3 aux hidden states",
+    "draft_shape": "AssertionError: Attempted to load weight (torch.Size([64, 192])) into parameter (torch.Size([64]))",
+    "draft_vocabulary": "IndexError: index out of range in self",
+    "hub_lookup": "OSError: /nowhere is not a local folder and is not a valid model identifier listed on 'https://hf'",
+    "no_weights": "RuntimeError: Cannot find any model weights with `/models/draft`",
+    "context": "ValueError: User-specified context_length (8192) is greater than the derived context_length (2048).",
+    "graphs_out_of_memory": "Exception: Capture cuda graph failed: CUDA out of memory. Tried to allocate 1 GiB.",
+    "cache_memory": "RuntimeError: Not enough memory. Please try to increase --mem-fraction-static. Current value: 0.3",
+    "out_of_memory": "torch.OutOfMemoryError: CUDA out of memory.",
+    "killed_child": "[2026-11-30 02:03:13] Subprocess scheduler_0 (pid=1205) crashed with exit code -9. Triggering",
+    "unknown_algorithm": "ValueError: Unknown speculative algorithm name: EAGLE4",
+    "attention_backend": "ValueError: EAGLE is not supported in decode attention backend torch_native",
+    "tokenizer": "OSError: Can't load tokenizer for '/models/target'.",
+    "watchdog": "Health check failed. Server couldn't get a response from detokenizer for last 20 seconds.",
+}
+
+
+@pytest.mark.parametrize("name", [signature.name for signature in SIGNATURES])
+def test_every_signature_is_recognized(name: str) -> None:
+    failure = explain(("[a] before", SEEN[name], "[b] Received sigquit from a child process."), "it ended").failure
+    assert f"({name})" in failure.message
+    assert failure.details[0] == SEEN[name]
+    assert failure.hint
+
+
+def test_a_cause_comes_before_what_it_brings_about() -> None:
+    lines = (SEEN["killed_child"], "torch.OutOfMemoryError: CUDA out of memory.", "Watchdog timeout")
+    found = find(lines)
+    assert found is not None
+    assert found[0].name == "out_of_memory"
+
+
+def test_an_unknown_death_shows_the_last_error() -> None:
+    failure = explain(("line", "ZeroDivisionError: division by zero", "bye"), "it ended with exit code 1").failure
+    assert failure.message == (
+        "the server failed: it ended with exit code 1; its log says: ZeroDivisionError: division by zero"
+    )
+    assert explain((), "it ended with exit code 7").failure.details == ()
+
+
+def test_the_recorded_start_bears_no_signature() -> None:
+    assert find(tuple((RECORDED / "start.log").read_text().splitlines())) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        ("server_args={'api_key': 'sk-1', 'x': 1}", "sk-1"),
+        ("ServerArgs(api_key='sk-1', admin_api_key=\"sk-2\")", "sk-2"),
+        ("python -m sglang.launch_server --api-key sk-1 --port 1", "sk-1"),
+        ("GET / Authorization: Bearer sk-1", "sk-1"),
+        ("HF_TOKEN=hf_abc", "hf_abc"),
+        ("ssl_keyfile_password: hunter2", "hunter2"),
+    ],
+)
+def test_secrets_go(text: str, secret: str) -> None:
+    assert secret not in redact_text(text)
+    assert REDACTED in redact_text(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "server_args={'api_key': None, 'max_total_tokens': 8192, 'speculative_token_map': '/t', 'bos_token': 'x'}",
+        "Decode batch, #running-req: 1, #token: 69, token usage: 0.01, accept len: 1.50",
+        "max_total_num_tokens=8192, chunked_prefill_size=4096",
+    ],
+)
+def test_what_is_no_secret_stays(text: str) -> None:
+    assert redact_text(text) == text
+
+
+def test_secrets_in_words_and_values() -> None:
+    assert redact_argv(("x", "--api-key", "sk-1", "--port", "1")) == ("x", "--api-key", REDACTED, "--port", "1")
+    assert redact_argv(("--api-key=sk-1", "A_SECRET=b")) == (f"--api-key={REDACTED}", f"A_SECRET={REDACTED}")
+    nested = {"a": [{"admin_api_key": "sk-1", "eos_token": "</s>"}], "api_key": None}
+    assert redact_json(nested) == {"a": [{"admin_api_key": REDACTED, "eos_token": "</s>"}], "api_key": None}
+    assert redact_text("path/sk-123/x", ("sk-123",)) == f"path/{REDACTED}/x"
+    assert is_secret("--hf-token")
+    assert not is_secret("max_total_tokens")
