@@ -14,25 +14,30 @@ from orchestrator.errors import (
     StoreError,
 )
 from orchestrator.following import ANSWER_S, Going, Tell, finish
-from orchestrator.order import Order, again, new_run_id, record_of, secret_values
+from orchestrator.order import Order, again, at_host, new_run_id, record_of, secret_values
 from orchestrator.records import RunHost, RunRecord
 from orchestrator.remote.follow import Receiver
 from orchestrator.remote.host_claims import require_state, require_status
+from orchestrator.remote.preflight import DRAFTER_PACKAGES, SERVER_PACKAGES
 from orchestrator.remote.session import HostSession
 from orchestrator.remote.verbs import NotRunError, PythonMissingError, new_nonce
 from orchestrator.store import Store
 from orchestrator.updates import Note
 from remote_payload.schema import (
+    BenchJob,
     CancelAnswer,
     CancelFrame,
     CancelRequest,
     Cursor,
+    Job,
     LaunchRequest,
     RunSpec,
     RunState,
+    StandaloneJob,
     StatusAnswer,
     StatusFrame,
     StatusRequest,
+    job_from_json,
 )
 
 __all__ = ["HostSession", "Order", "attach", "cancel", "logs", "new_run_id", "run", "session", "status"]
@@ -167,20 +172,34 @@ def _launch_and_follow(
 
 def _python(order: Order, session: HostSession, store: Store, tell: Tell, *, trust: bool) -> str:
     """The interpreter for the job: remembered from the last run on this host, or looked for now."""
-    kind = order.planned.job.kind
-    remembered = (store.host_note(_host_key(session)) or {}).get(kind) if trust else None
+    job = at_host(order.planned, session.name, session.host).job
+    remembered = (store.host_note(_host_key(session)) or {}).get(_note_key(job)) if trust else None
     if isinstance(remembered, str):
         session.use(remembered)
         tell(Note(name="python", text=f"{remembered} (as on the last run here; --find-python looks again)"))
         return remembered
-    return session.choose_python() if kind == "standalone" else session.installed().python
+    packages = _needed(job)
+    return session.choose_python(packages) if packages else session.installed().python
+
+
+def _needed(job: Job) -> tuple[str, ...]:
+    """What the worker's Python must have; nothing where SGLang runs elsewhere or is up already."""
+    if isinstance(job, StandaloneJob):
+        return DRAFTER_PACKAGES
+    here = isinstance(job, BenchJob) and not (job.exec_prefix or job.server_python or job.attach_url)
+    return SERVER_PACKAGES if here else ()
+
+
+def _note_key(job: Job) -> str:
+    """Under which an interpreter is remembered: one that only loads a server need not be able to run it."""
+    return job.kind if _needed(job) or not isinstance(job, BenchJob) else f"{job.kind} elsewhere"
 
 
 def _remember(record: RunRecord, session: HostSession, store: Store) -> None:
     """Which interpreter ran which kind of job; forgotten when the machine turned out to lack something."""
     note = dict(store.host_note(_host_key(session)) or {})
-    failure = record.state.failure if record.state else None
-    note[record.job_kind] = None if failure is not None and failure.kind == "machine" else record.spec.python
+    failure, key = record.state.failure if record.state else None, _note_key(job_from_json(record.spec.job_json))
+    note[key] = None if failure is not None and failure.kind == "machine" else record.spec.python
     store.note_host(_host_key(session), note)
 
 

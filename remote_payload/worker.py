@@ -16,7 +16,7 @@ from remote_payload.outcome import DISK_FULL_EXIT_CODE
 from remote_payload.refusal import is_disk_full
 from remote_payload.rundir import RunDir, write_atomically
 from remote_payload.runstate import read_spec
-from remote_payload.schema import Event, Failure, SelftestJob, job_from_json, to_json
+from remote_payload.schema import BenchJob, Event, Failure, SelftestJob, job_from_json, to_json
 
 BUG_EXIT_CODE = 70
 
@@ -42,6 +42,10 @@ def work(run_directory: str) -> int:
         from remote_payload import selftest  # noqa: PLC0415 - each job loads only what it needs
 
         selftest.run(job, run.result, log.report)
+    elif isinstance(job, BenchJob):
+        from remote_payload.sglang_bench import job as bench  # noqa: PLC0415 - needs no torch
+
+        bench.run(job, run.result, log.report)
     else:
         from remote_payload.standalone import job as standalone  # noqa: PLC0415 - torch
 

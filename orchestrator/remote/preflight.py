@@ -117,31 +117,39 @@ def already_there(payload: Payload) -> str:
     return f"{payload.sha256[:12]} is already on the host, nothing shipped"
 
 
-def choose_python(facts: HostFacts, host: HostConfig, host_name: str) -> PythonFacts:
-    """The first interpreter with torch and safetensors.
+DRAFTER_PACKAGES = ("torch", "safetensors")
+SERVER_PACKAGES = ("sglang",)
+
+
+def choose_python(
+    facts: HostFacts, host: HostConfig, host_name: str, packages: tuple[str, ...] = DRAFTER_PACKAGES
+) -> PythonFacts:
+    """The first interpreter with all of `packages`.
 
     Raises HostNotReadyError listing every interpreter that was looked at and what it lacks.
     """
     for python in facts.pythons:
-        if python.problem is None and python.torch and python.safetensors:
+        if python.problem is None and not _lacking(python, packages):
             return python
-    looked = "; ".join(f"{python.path}: {_lack(python)}" for python in facts.pythons) or "none"
+    looked = "; ".join(f"{python.path}: {_lack(python, packages)}" for python in facts.pythons) or "none"
+    environment = "SGLang" if "sglang" in packages else "training"
     raise HostNotReadyError(
-        f"host `{host_name}`: expected a Python >= 3.10 with torch and safetensors, found: {looked}",
+        f"host `{host_name}`: expected a Python >= 3.10 with {' and '.join(packages)}, found: {looked}",
         hint=(
             "correct `python` in eagle3.toml"
             if host.python
-            else f'name the interpreter of your training environment: `python = "/path/to/venv/bin/python"` under '
+            else f'name the interpreter of your {environment} environment: `python = "/path/to/venv/bin/python"` under '
             f"[hosts.{host_name}] in eagle3.toml"
         ),
     )
 
 
-def _lack(python: PythonFacts) -> str:
-    if python.problem:
-        return python.problem
-    lacking = [name for name, version in (("torch", python.torch), ("safetensors", python.safetensors)) if not version]
-    return f"Python {python.version} without {' and '.join(lacking)}"
+def _lacking(python: PythonFacts, packages: tuple[str, ...]) -> list[str]:
+    return [name for name in packages if not getattr(python, name)]
+
+
+def _lack(python: PythonFacts, packages: tuple[str, ...]) -> str:
+    return python.problem or f"Python {python.version} without {' and '.join(_lacking(python, packages))}"
 
 
 def _bootstrap_python(link: "Link", host: HostConfig) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Self, TypeVar
 from orchestrator.config import HostConfig
 from orchestrator.errors import HostError, HostNotReadyError
 from orchestrator.remote.payload import build_payload
-from orchestrator.remote.preflight import already_there, choose_python, install, mend, ship
+from orchestrator.remote.preflight import DRAFTER_PACKAGES, already_there, choose_python, install, mend, ship
 from orchestrator.remote.ssh_config import SshTarget, resolve
 from orchestrator.remote.verbs import (
     Installed,
@@ -126,11 +126,12 @@ class HostSession:
         request = ProbeRequest(nonce=new_nonce(), root=self.host.root, pythons=pythons)
         return self.ask("probe", request, ProbeFrame, PROBE_S).facts
 
-    def choose_python(self) -> str:
-        """Find the interpreter that has torch and safetensors, and say so. Raises HostNotReadyError."""
-        chosen = choose_python(self.facts(), self.host, self.name)
+    def choose_python(self, packages: tuple[str, ...] = DRAFTER_PACKAGES) -> str:
+        """Find the interpreter that has all of `packages`, and say so. Raises HostNotReadyError."""
+        chosen = choose_python(self.facts(), self.host, self.name, packages)
         how = "configured" if self.host.python else "found"
-        self._tell(Note(name="python", text=f"{chosen.path} ({how}: Python {chosen.version}, torch {chosen.torch})"))
+        has = f"{packages[0]} {getattr(chosen, packages[0])}"
+        self._tell(Note(name="python", text=f"{chosen.path} ({how}: Python {chosen.version}, {has})"))
         self.use(chosen.path)
         return chosen.path
 

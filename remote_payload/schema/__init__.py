@@ -3,7 +3,7 @@
 The laptop validates these same classes with pydantic; the server, which has no pydantic, reads them with `from_json`.
 
 Version history (`SCHEMA_VERSION`):
-    1  first version: standalone and selftest jobs, run states, events, manifest, frames, host facts.
+    1  first version: standalone, bench and selftest jobs, run states, events, manifest, frames, host facts.
 """
 
 import importlib
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 # Every verb on the host and the worker pay for what they import, so a record's module is imported with the first of
 # its records that is asked for.
 if TYPE_CHECKING:
+    from remote_payload.schema.bench_job import BenchJob
     from remote_payload.schema.frames import (
         FRAME_KINDS,
         CancelFrame,
@@ -103,6 +104,7 @@ __all__ = [
     "JOB_KINDS",
     "SCHEMA_VERSION",
     "TERMINAL_PHASES",
+    "BenchJob",
     "CancelAnswer",
     "CancelFrame",
     "CancelRequest",

@@ -3,6 +3,7 @@
 from typing import Literal
 
 from remote_payload import rundir
+from remote_payload.schema.bench_job import BenchJob
 from remote_payload.schema.record import Record, SchemaError, from_value, parse_json, require, require_finite
 
 MAX_STEPS = 16
@@ -87,8 +88,12 @@ class SelftestJob(Record):
         require(0 <= self.result_bytes <= 2**30, "`result_bytes` must be 0..1 GiB")
 
 
-Job = StandaloneJob | SelftestJob
-JOB_KINDS: dict[str, type[StandaloneJob] | type[SelftestJob]] = {"standalone": StandaloneJob, "selftest": SelftestJob}
+Job = StandaloneJob | BenchJob | SelftestJob
+JOB_KINDS: dict[str, type[StandaloneJob] | type[BenchJob] | type[SelftestJob]] = {
+    "standalone": StandaloneJob,
+    "bench": BenchJob,
+    "selftest": SelftestJob,
+}
 
 
 def job_from_json(text: str) -> Job:

@@ -75,7 +75,15 @@ class Client:
         self._lock = threading.Lock()
         self.measured = Measured()
         """What is known so far."""
+        self._tokens = 0
+        self._under_way: set[Streamed] = set()
         self._stop = threading.Event()
+
+    @property
+    def tokens(self) -> int:
+        """How many came so far, also of requests that are not over."""
+        with self._lock:
+            return self._tokens + sum(streamed.tokens for streamed in self._under_way)
 
     def run(
         self,
@@ -176,12 +184,16 @@ class Client:
         self, connection: Connection, index: int, prompt: Prompt, body: bytes, due_s: float | None
     ) -> RequestSample:
         streamed, error = Streamed(), None
+        with self._lock:
+            self._under_way.add(streamed)
         try:
             connection.stream(body, self._target.timeout_s, streamed)
         except StreamBroken as broken:
             error, streamed.status = str(broken), broken.status
         sample = self._sample(index, prompt, streamed, error)
         with self._lock:
+            self._under_way.remove(streamed)
+            self._tokens += streamed.tokens
             self.measured.samples.append(sample)
             if due_s is not None and streamed.sent_s is not None:
                 self.measured.late_s = max(self.measured.late_s, streamed.sent_s - due_s)

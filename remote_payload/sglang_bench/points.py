@@ -162,13 +162,13 @@ class Points:
 
     def _run(self, client: Client, running: Running, prompts: list[Prompt], load: Load) -> Measured:
         progress = Progress(self._journal, len(prompts))
-        watch = _every(INTERVAL_S, progress.tell, running.check)
+        watch = _every(INTERVAL_S, lambda: progress.tell(client.tokens), running.check)
         try:
             measured = client.run(prompts, load, progress.count, watch)
         except JobFailure:  # the server died: what came before it stays
             self._keep(client.measured)
             raise
-        progress.tell()
+        progress.tell(client.tokens)
         return measured
 
     def _keep(self, measured: Measured) -> None:

@@ -45,7 +45,7 @@ class Progress:
     def __init__(self, journal: Journal, total: int) -> None:
         self._journal, self._total = journal, total
         self._lock = threading.Lock()
-        self._done = self._failed = self._tokens = self._verify = self._correct = 0
+        self._done = self._failed = self._verify = self._correct = 0
         self._began_s = time.monotonic()
 
     def count(self, sample: RequestSample) -> None:
@@ -53,15 +53,14 @@ class Progress:
         with self._lock:
             self._done += 1
             self._failed += sample.error is not None
-            self._tokens += sum(sample.chunk_tokens)
             if sample.verify_steps is not None and sample.correct_drafts is not None:
                 self._verify += sample.verify_steps
                 self._correct += sample.correct_drafts
 
-    def tell(self) -> None:
-        """Send where it stands now. The rate counts finished requests alone, so it starts low."""
+    def tell(self, tokens: int) -> None:
+        """Send where it stands now; `tokens` = those that came since it began, on all requests."""
         with self._lock:
-            done, message = self._done, self._message()
+            done, message = self._done, self._message(tokens)
         self._journal.pass_on(
             Event(
                 time_unix_s=time.time(),
@@ -74,9 +73,9 @@ class Progress:
             )
         )
 
-    def _message(self) -> str:
+    def _message(self, tokens: int) -> str:
         spent_s = max(1e-9, time.monotonic() - self._began_s)
-        words = [f"{self._tokens / spent_s:.1f} tok/s"]
+        words = [f"{tokens / spent_s:.1f} tok/s"]
         if self._verify:
             words.append(f"accept length {1 + self._correct / self._verify:.2f}")
         if self._failed:

@@ -27,7 +27,7 @@ class StreamBroken(Exception):  # noqa: N818 - what happened, not a bug of ours
         self.status = status
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, eq=False)
 class Streamed:
     """What came so far; filled while it comes, so that a broken stream keeps its part. Times are monotonic seconds."""
 
@@ -38,11 +38,8 @@ class Streamed:
     done_s: float | None = None
     output_ids: list[int] | None = None
     meta: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def tokens(self) -> int:
-        """How many came in all."""
-        return sum(self.chunk_tokens)
+    tokens: int = 0
+    """How many came so far."""
 
 
 class Connection:
@@ -138,7 +135,6 @@ class _Events:
         self._last = b""
         self._kept: list[bytes] = []
         self._is_incremental: bool | None = None
-        self._total = 0
         self.is_over = False
 
     def feed(self, data: bytes, now_s: float) -> None:
@@ -156,9 +152,9 @@ class _Events:
         if total is None:
             self._refuse(event)
             return
-        new = total - self._total
+        new = total - into.tokens
         if new > 0:
-            self._total = total
+            into.tokens = total
             into.chunk_s.append(now_s)
             into.chunk_tokens.append(new)
         into.done_s = now_s
