@@ -103,7 +103,8 @@ class ServerLog:
         with self.changed:
             self.tail.append(line[:SHOWN_CHARACTERS])
             self.changed.notify_all()
-        self._on_line(line, now_s)
+        with contextlib.suppress(OSError):  # an event that finds no room; unread, the server would stand still
+            self._on_line(line, now_s)
 
     def _hear(self, text: str) -> None:
         with contextlib.suppress(ValueError):
