@@ -6,6 +6,7 @@ less still. So low agreement is a fault only where rows are known to be greedy, 
 where it is lower than any model's text would be.
 """
 
+import re
 from statistics import median
 
 import numpy as np
@@ -24,6 +25,8 @@ BROKEN_GREEDY = 0.9
 """Agreement that rows which are named greedy must have; bfloat16 and batching cost a percent or two."""
 NO_TEXT = 0.25
 """Median agreement of a row below which no text explains it: one token in four is guessed by any language model."""
+GREEDY_SOURCE = re.compile(r"greedy|temperature[=:]\s*0(?:\.0*)?(?![.\d])", re.IGNORECASE)
+"""How the source of a row says that its response is the target's greedy choice."""
 LEAST_POSITIONS = 100
 NORM_RMS = (0.85, 1.15)
 """RMS of a final state over the norm's weight after the norm: 1 but for epsilon and rounding."""
@@ -108,7 +111,7 @@ def _finding(summary: str, evidence: tuple[Evidence, ...], remedy: tuple[str, ..
 
 
 def _named_greedy(row: RowFacts) -> bool:
-    return row.source is not None and "greedy" in row.source.lower()
+    return row.source is not None and GREEDY_SOURCE.search(row.source) is not None
 
 
 def _agreeing(facts: RowFacts) -> tuple[int, int]:

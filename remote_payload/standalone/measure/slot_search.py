@@ -77,6 +77,9 @@ class SlotSearch:
                 )
                 tried.update(rivals)
                 best = self._first_steps(rivals, graph, f"fc slot {slot} with every state")
+            rivals = list(dict.fromkeys(c for choice in best for c in wirings.beside(choice, task.captured)))
+            tried.update(rivals)
+            best = self._first_steps(rivals, graph, "neighbours of the best")
             if best == before:
                 break
         total = wirings.count(task.captured, task.slots)

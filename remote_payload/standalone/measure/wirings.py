@@ -5,7 +5,7 @@ that is nearly right already shows; from the best of a few starts each fc slot i
 """
 
 from collections.abc import Iterable, Sequence
-from itertools import combinations, islice, permutations
+from itertools import combinations, islice, permutations, product
 from math import perm
 
 from remote_payload.standalone.graph import Reading, distinct
@@ -14,6 +14,8 @@ FEW = 120
 """So many ordered choices are all tried."""
 COARSE = 8
 """Of many states, so many spread over all are combined for a start."""
+MOVED = 4
+"""Up to so many slots are moved each on its own when neighbours are tried (81 choices); more are moved together."""
 CLOSE = 1
 """How far a declared state is moved, in captured states."""
 
@@ -53,6 +55,18 @@ def replaced(choice: Slots, slot: int, captured: int) -> list[Slots]:
     return [(*choice[:slot], at, *choice[slot + 1 :]) for at in range(captured) if at not in others]
 
 
+def beside(choice: Slots, captured: int) -> list[Slots]:
+    """The choice with each state moved by at most one captured state, itself first; no state twice.
+
+    Trying a slot at a time stops where two slots are both one off: the numbering of layers that differs by one between
+    trainers and engines moves all of them at once.
+    """
+    moves = product((0, -CLOSE, CLOSE), repeat=len(choice)) if len(choice) <= MOVED else _together(len(choice))
+    moved = (tuple(at + step for at, step in zip(choice, move, strict=True)) for move in moves)
+    usable = (other for other in moved if len(set(other)) == len(other) and all(0 <= at < captured for at in other))
+    return list(dict.fromkeys(usable))
+
+
 def orders(choice: Slots) -> list[Slots]:
     """The choice's states in other orders, at most `FEW`."""
     return [other for other in islice(permutations(choice), FEW) if other != choice]
@@ -65,6 +79,10 @@ def with_offsets(readings: Iterable[Reading], offsets: Sequence[int]) -> list[Re
         for reading in readings
         for offset in offsets
     )
+
+
+def _together(slots: int) -> list[Slots]:
+    return [(step,) * slots for step in (0, -CLOSE, CLOSE)]
 
 
 def _moved(choice: Slots, step: int) -> Slots:

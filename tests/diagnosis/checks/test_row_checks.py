@@ -266,7 +266,10 @@ class TestTeacher:
         assert result.outcome == "finding"
         assert "greedy responses agree" in result.summary
         assert self.check((0.99,) * 12, source="book.txt|greedy").outcome == "passed"
+        assert self.check((0.7,) * 12, source="book.txt|temperature=0.0").outcome == "finding"
+        assert self.check((0.7,) * 12, source="book.txt|temperature: 0").outcome == "finding"
         assert self.check((0.7,) * 12, source="book.txt|temperature=0.7").outcome == "passed"
+        assert self.check((0.7,) * 12, source="book.txt|temperature=0.05").outcome == "passed"
 
     def test_shifted_states_answer_another_token(self):
         result = self.check((0.05,) * 12, shifted_agrees=(520, 20))
