@@ -1,10 +1,10 @@
-"""The bundled prompts: passages of books whose authors died before 1950, and two of our own; a question before each.
+"""The bundled prompts: passages of books whose authors died before 1950, and two of our own; a question after each.
 
 Among the books: Alice's Adventures in Wonderland, A Tale of Two Cities, Moby-Dick, Pride and Prejudice, Walden, On the
 Origin of Species, The Time Machine, Frankenstein, Dracula, The Wealth of Nations, Heart of Darkness, Jane Eyre.
 """
 
-QUESTION = "Explain in your own words what happens in this passage, then continue it for two more paragraphs."
+QUESTION = "Explain in your own words what happens in the passage above, then continue it for two more paragraphs."
 MEASURED = 24
 """The first so many are measured; the rest warm the server up."""
 

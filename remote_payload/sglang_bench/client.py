@@ -164,6 +164,8 @@ class Client:
                 due_s += gap_s
             for thread in sent:
                 thread.join()
+            while not idle.empty():
+                idle.get_nowait().close()
 
         return _started([arrivals])
 

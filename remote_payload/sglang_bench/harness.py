@@ -90,7 +90,7 @@ class Harness:
         job, parts = self._job, urlsplit(url)
         words = [python_of(job), "-m", self._module, "--backend", "sglang", "--host", parts.hostname or "127.0.0.1"]
         words += ["--port", str(parts.port or 80), "--output-file", str(result), "--seed", str(job.seed)]
-        words += ["--num-prompts", str(requests_of(job, workload, load)), "--disable-tqdm"]
+        words += ["--num-prompts", str(requests_of(job, workload, load))]
         words += ["--model", job.model] if job.model is not None else []
         if load.users is not None:
             words += ["--max-concurrency", str(load.users)]
@@ -102,6 +102,7 @@ class Harness:
         else:
             words += ["--dataset-name", "sharegpt", "--dataset-path", str(result.parent / PROMPTS_NAME)]
             words += ["--sharegpt-output-len", str(job.max_new_tokens)]
+        words += ["--disable-tqdm"]
         words += ["--apply-chat-template"] if workload.form == "messages" else []
         words += [] if job.ignore_eos else ["--disable-ignore-eos"]
         if job.temperature != 0.0 or job.top_p is not None or job.top_k is not None:

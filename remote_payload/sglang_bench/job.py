@@ -1,6 +1,7 @@
 """The served benchmark from job to result files: look -> for each start: server, prompts, points -> `bench.json`."""
 
 import contextlib
+import json
 import os
 import platform
 import time
@@ -36,7 +37,8 @@ def run(job: BenchJob, result_folder: Path, report: Report) -> None:
     prompts = workload.load(job, spare_needed(job))
     if job.harness == "sglang":
         require_text(prompts)
-    installed = installed_sglang(job) if job.attach_url is None else SglangFacts(version=None)
+    is_here = job.attach_url is None or job.harness == "sglang"  # its tool runs where we do, whatever is attached to
+    installed = installed_sglang(job) if is_here else SglangFacts(version=None)
     with (
         contextlib.closing(Machine(result_folder, journal.warn)) as machine,
         contextlib.closing(Points(job, result_folder, journal, machine)) as points,
@@ -49,6 +51,12 @@ def run(job: BenchJob, result_folder: Path, report: Report) -> None:
                 bench.write(began_s)
             raise
         bench.write(began_s)
+
+
+def _version_told(server: ServerFacts) -> str | None:
+    """What an attached server says it is; its files are not to be seen from here."""
+    version = json.loads(server.server_info or "{}").get("version")
+    return version if isinstance(version, str) else None
 
 
 class _Bench:
@@ -82,7 +90,9 @@ class _Bench:
 
     def _running(self, one: Start, number: int) -> Running:
         if self._job.attach_url is not None:
-            return attach(self._job, self._journal.pass_on)
+            running = attach(self._job, self._journal.pass_on)
+            self._installed = SglangFacts(version=_version_told(running.facts))
+            return running
         return start(self._job, one.side, number, self._folder, self._journal.pass_on)
 
     def _on(self, running: Running, one: Start, number: int) -> None:

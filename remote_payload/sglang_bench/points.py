@@ -16,11 +16,9 @@ from remote_payload.sglang_bench.info import flush, snapshot
 from remote_payload.sglang_bench.machine_samples import Machine
 from remote_payload.sglang_bench.progress import INTERVAL_S, Journal, Progress
 from remote_payload.sglang_bench.server import Running
-from remote_payload.sglang_bench.workload import Prompt, Workload
+from remote_payload.sglang_bench.workload import PER_USER, Prompt, Workload
 
 REQUESTS_NAME = "requests.jsonl.gz"
-PER_USER = 5
-"""Fewer requests a user do not reach a steady state, SGLang's own rule of thumb."""
 OPEN_WARMUP_USERS = 4
 FLUSHES = 10
 FLUSH_PAUSE_S = 0.2
@@ -66,7 +64,7 @@ def in_words(load: Load) -> str:
 
 def requests_of(job: BenchJob, workload: Workload, load: Load) -> int:
     """How many requests a point has: as many as asked for, else every prompt once and at least five a user."""
-    return job.requests or max(len(workload.prompts), PER_USER * (load.users or 0))
+    return job.requests or max(workload.once or len(workload.prompts), PER_USER * (load.users or 0))
 
 
 def spare_needed(job: BenchJob) -> int:

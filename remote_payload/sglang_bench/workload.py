@@ -16,6 +16,8 @@ from remote_payload.sglang_bench.bundled import MEASURED, PASSAGES, QUESTION
 Form = Literal["token_ids", "text", "messages", "random"]
 RANDOM_PROMPTS = 64
 RANDOM_TOKENS = (32, 256)
+PER_USER = 5
+"""Fewer requests a user do not reach a steady state, SGLang's own rule of thumb."""
 SAFE_VOCABULARY = 1000
 """Ids below it exist in nearly every vocabulary, where the target's own size cannot be read."""
 KEYS = "`input_ids`, `messages`, `conversations`, `text` or `prompt`"
@@ -41,6 +43,8 @@ class Workload:
     spare: tuple[Prompt, ...] = ()
     template: str | None = None
     """How messages became ids."""
+    once: int | None = None
+    """How many are asked where the job does not say; None = all."""
 
     def facts(self, job: BenchJob) -> WorkloadFacts:
         """As the result tells it."""
@@ -67,10 +71,7 @@ def load(job: BenchJob, spare: int) -> Workload:
     `max_prompts` draws that many by the seed and keeps their order; without it all are measured, in order.
     """
     if job.prompts == "bundled":
-        texts = [f"{QUESTION}\n\n{passage}" for passage in PASSAGES]
-        prompts = [Prompt(index=0, messages=({"role": "user", "content": text},)) for text in texts]
-        count = min(job.max_prompts or MEASURED, MEASURED)
-        return _workload("bundled", "messages", prompts[:count], prompts[MEASURED:])
+        return _bundled(job)
     if job.prompts == "random":
         return _random(job, spare)
     path = Path(job.prompts).expanduser()
@@ -103,6 +104,20 @@ def _workload(source: str, form: Form, prompts: list[Prompt], spare: list[Prompt
     numbered = tuple(replace(prompt, index=index) for index, prompt in enumerate(prompts))
     beyond = tuple(replace(prompt, index=len(numbered) + index) for index, prompt in enumerate(spare))
     return Workload(source=source, form=form, prompts=numbered, spare=beyond)
+
+
+def _bundled(job: BenchJob) -> Workload:
+    """As many as the largest point asks for; later rounds begin otherwise, so that no prefix is in the cache yet."""
+    once = min(job.max_prompts or MEASURED, MEASURED)
+    count = max(once, job.requests or PER_USER * max(job.concurrency, default=0))
+    prompts = [_about(PASSAGES[index % once], index // once) for index in range(count)]
+    made = _workload("bundled", "messages", prompts, [_about(passage, 0) for passage in PASSAGES[MEASURED:]])
+    return replace(made, once=once)
+
+
+def _about(passage: str, reading: int) -> Prompt:
+    numbered = f"Reading {reading + 1}. " if reading else ""
+    return Prompt(index=0, messages=({"role": "user", "content": f"{numbered}{passage}\n\n{QUESTION}"},))
 
 
 def _random(job: BenchJob, spare: int) -> Workload:

@@ -72,6 +72,7 @@ class AnsweringServer:
         self.info: dict[str, Any] = {"model_path": "/models/target", "internal_states": [{}], "version": "0.5.23"}
         self.chat: list[tuple[int, dict[str, Any]]] = []
         """Answers of the chat endpoint, the last again for all further ones."""
+        self.chats: list[dict[str, Any]] = []
         self.flushes = 0
         self.busy_flushes = 0
         """How many flushes are refused first."""
@@ -82,7 +83,7 @@ class AnsweringServer:
         self.health_delay_s = 0.0
         self.closing = threading.Event()
         self._lock = threading.Lock()
-        self._http = _Http(("127.0.0.1", 0), _handler(self))
+        self._http = _Http(("127.0.0.1", 0), type("Handler", (_Handler,), {"answering": self}))
         self.url = f"http://127.0.0.1:{self._http.server_port}"
         self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
 
@@ -104,8 +105,9 @@ class AnsweringServer:
             self.sent.append([])
             return reply, self.sent[-1]
 
-    def next_chat(self) -> tuple[int, dict[str, Any]]:
+    def next_chat(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         with self._lock:
+            self.chats.append(body)
             return self.chat.pop(0) if len(self.chat) > 1 else self.chat[0]
 
     def counted(self, name: str) -> int:
@@ -122,78 +124,82 @@ class _Http(ThreadingHTTPServer):
     disable_nagle_algorithm = True
 
 
-def _handler(server: AnsweringServer) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    answering: AnsweringServer
 
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-            pass
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+        pass
 
-        def do_GET(self) -> None:
-            server.paths.append(self.path)
-            if self.path == "/health":
-                time.sleep(server.health_delay_s)
-                self._say(503 if server.counted("starting") else 200, b"")
-            elif server.key is not None and self.headers.get("Authorization") != f"Bearer {server.key}":
-                self._say(401, b'{"error": "Unauthorized"}')
-            elif self.path == "/server_info":
-                self._say(200, json.dumps(server.info).encode())
-            else:
-                self._say(404, b'{"detail": "Not Found"}')
+    def do_GET(self) -> None:
+        ours = self.answering
+        ours.paths.append(self.path)
+        if self.path == "/health":
+            time.sleep(ours.health_delay_s)
+            self._say(503 if ours.counted("starting") else 200, b"")
+        elif self._may_ask():
+            found = self.path == "/server_info"
+            self._say(200 if found else 404, json.dumps(ours.info if found else {"detail": "Not Found"}).encode())
 
-        def do_POST(self) -> None:
-            server.paths.append(self.path)
-            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            if server.key is not None and self.headers.get("Authorization") != f"Bearer {server.key}":
-                self._say(401, b'{"error": "Unauthorized"}')
-            elif self.path == "/flush_cache":
-                server.flushes += 1
-                self._say(400 if server.counted("busy_flushes") else 200, b"Cache flushed.")
-            elif self.path == "/v1/chat/completions":
-                status, value = server.next_chat()
-                self._say(status, json.dumps(value).encode())
-            else:
-                self._generate(*server.next_reply(json.loads(body), dict(self.headers)))
+    def do_POST(self) -> None:
+        ours = self.answering
+        ours.paths.append(self.path)
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        if not self._may_ask():
+            return
+        if self.path == "/flush_cache":
+            ours.flushes += 1
+            self._say(400 if ours.counted("busy_flushes") else 200, b"Cache flushed.")
+        elif self.path == "/v1/chat/completions":
+            status, value = ours.next_chat(json.loads(body))
+            self._say(status, json.dumps(value).encode())
+        else:
+            self._generate(*ours.next_reply(json.loads(body), dict(self.headers)))
 
-        def _say(self, status: int, body: bytes) -> None:
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+    def _may_ask(self) -> bool:
+        key = self.answering.key
+        is_right = key is None or self.headers.get("Authorization") == f"Bearer {key}"
+        if not is_right:
+            self._say(401, b'{"error": "Unauthorized"}')
+        return is_right
 
-        def _generate(self, reply: Reply, sent: list[float]) -> None:
-            if reply.status != 200:
-                self._say(reply.status, reply.body)
+    def _say(self, status: int, body: bytes) -> None:
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def _generate(self, reply: Reply, sent: list[float]) -> None:
+        if reply.status != 200:
+            self._say(reply.status, reply.body)
+            return
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        for number, piece in enumerate(pieces(reply)):
+            if reply.cut_after == number:
+                self.connection.shutdown(socket.SHUT_RDWR)
+                self.close_connection = True
                 return
-            self.send_response(200)
-            self.send_header("Content-Type", "text/event-stream")
-            self.send_header("Transfer-Encoding", "chunked")
-            self.end_headers()
-            for number, piece in enumerate(pieces(reply)):
-                if reply.cut_after == number:
-                    self.connection.shutdown(socket.SHUT_RDWR)
-                    self.close_connection = True
-                    return
-                if reply.hang_after == number:
-                    server.closing.wait()
-                    self.close_connection = True
-                    return
-                if reply.error_after == number:
-                    self._event(b'{"error": {"message": "the request was aborted", "code": 500}}')
-                    break
-                time.sleep(reply.chunks[number][0])
-                sent.append(time.monotonic())
-                self._event(json.dumps(piece).replace(", ", ",").replace(": ", ":").encode())
-            if reply.end:
-                self._event(b"[DONE]")
-            self.wfile.write(b"0\r\n\r\n")
+            if reply.hang_after == number:
+                self.answering.closing.wait()
+                self.close_connection = True
+                return
+            if reply.error_after == number:
+                self._event(b'{"error": {"message": "the request was aborted", "code": 500}}')
+                break
+            time.sleep(reply.chunks[number][0])
+            sent.append(time.monotonic())
+            self._event(json.dumps(piece, separators=(",", ":")).encode())
+        if reply.end:
+            self._event(b"[DONE]")
+        self.wfile.write(b"0\r\n\r\n")
 
-        def _event(self, data: bytes) -> None:
-            event = b"data: " + data + b"\n\n"
-            self.wfile.write(b"%x\r\n%s\r\n" % (len(event), event))
-
-    return Handler
+    def _event(self, data: bytes) -> None:
+        event = b"data: " + data + b"\n\n"
+        self.wfile.write(b"%x\r\n%s\r\n" % (len(event), event))
 
 
 def pieces(reply: Reply) -> list[dict[str, Any]]:

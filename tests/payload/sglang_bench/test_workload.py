@@ -85,7 +85,7 @@ def test_a_bad_line_is_named(tmp_path: Path, row: Any, words: str) -> None:
 
 
 def test_kinds_are_not_mixed(tmp_path: Path) -> None:
-    with pytest.raises(JobFailure, match="prompts of one kind are needed.*text, token_ids"):
+    with pytest.raises(JobFailure, match=r"prompts of one kind are needed.*text, token_ids"):
         read(tmp_path, [{"text": "Once"}, {"input_ids": IDS}])
 
 
@@ -133,7 +133,16 @@ def test_the_bundled_prompts() -> None:
     texts = [str(prompt.messages) for prompt in (*workload.prompts, *workload.spare)]
     assert len(set(texts)) == 32
     assert [prompt.index for prompt in (*workload.prompts, *workload.spare)] == list(range(32))
-    assert len(load(job(max_prompts=3), 8).prompts) == 3
+
+
+def test_bundled_prompts_never_repeat_within_a_point() -> None:
+    few = load(job(max_prompts=3, concurrency=(1, 4)), 8)  # 5 requests a user
+    assert (few.once, len(few.prompts)) == (3, 20)
+    texts = [str((prompt.messages or ())[0]["content"]) for prompt in few.prompts]
+    assert len(set(texts)) == 20
+    assert len({text[:20] for text in texts}) > 3  # a repeated passage begins otherwise: its prefix is not cached
+    assert texts[3].startswith("Reading 2. Alice was beginning")
+    assert len(load(job(requests=40), 8).prompts) == 40
 
 
 def test_random_prompts_stay_in_the_vocabulary(tmp_path: Path) -> None:
