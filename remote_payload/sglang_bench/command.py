@@ -34,7 +34,7 @@ def server_argv(job: BenchJob, side: Side, port: int) -> tuple[str, ...]:
         ("--mem-fraction-static", job.mem_fraction, None),
     ):
         words += [] if value == unset else [option, str(value)]
-    return (*words, *(_speculation(job) if side == "spec" else ()), *extra)
+    return (*words, *(speculation(job) if side == "spec" else ()), *extra)
 
 
 def _path(job: BenchJob, path: str | None) -> str:
@@ -54,7 +54,8 @@ def without_speculation(words: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(kept)
 
 
-def _speculation(job: BenchJob) -> list[str]:
+def speculation(job: BenchJob) -> list[str]:
+    """The flags of speculation alone; none without a `draft`."""
     if job.draft is None:
         return []
     words = ["--speculative-algorithm", job.algorithm, "--speculative-draft-model-path", _path(job, job.draft)]

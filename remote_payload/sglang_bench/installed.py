@@ -2,7 +2,9 @@
 
 import ast
 import contextlib
+import dataclasses
 import json
+import os
 import re
 import secrets
 import time
@@ -15,6 +17,7 @@ from remote_payload.sglang_bench.command import python_of
 
 DEADLINE_S = 60.0
 CHOOSER = "_auto_choose_speculative_params"
+SIMULATED = "SGLANG_SIMULATE_ACC_LEN"
 BENCH_MODULES = ("sglang.benchmark.serving", "sglang.bench_serving")
 
 # Runs where the server is to run; finds the package without importing it.
@@ -56,8 +59,17 @@ def installed_sglang(job: BenchJob) -> SglangFacts:
     answer = next((line[len(token) :] for line in lines if line.startswith(token)), "{}")
     with contextlib.suppress(ValueError):
         found = json.loads(answer)
-        return facts_from(found.get("version"), found.get("path"), found.get("files", {}))
+        facts = facts_from(found.get("version"), found.get("path"), found.get("files", {}))
+        return dataclasses.replace(facts, simulates_acceptance=_simulates(job))
     return SglangFacts(version=None)
+
+
+def _simulates(job: BenchJob) -> bool:
+    """Whether the environment that the server will get makes it overwrite the accept length."""
+    own = dict(pair.split("=", 1) for pair in job.server_environment)
+    with contextlib.suppress(ValueError):
+        return float(own.get(SIMULATED, os.environ.get(SIMULATED, "")) or 0) > 0
+    return False
 
 
 def facts_from(version: str | None, path: str | None, files: Mapping[str, str]) -> SglangFacts:

@@ -21,7 +21,7 @@ from remote_payload.schema.run import Event
 from remote_payload.sglang_bench import leftovers, ports
 from remote_payload.sglang_bench.arguments import argument_facts, launched_with, requested_of
 from remote_payload.sglang_bench.attached import environment_of_listener
-from remote_payload.sglang_bench.command import HOST, server_argv
+from remote_payload.sglang_bench.command import HOST, server_argv, speculation
 from remote_payload.sglang_bench.environment import api_key, secret_values, server_environment
 from remote_payload.sglang_bench.gpu_memory import GpuMemory
 from remote_payload.sglang_bench.launch import Process
@@ -166,6 +166,7 @@ def attach(job: BenchJob, report: Report) -> Running:
         time.sleep(1.0)
     info = probe.info
     argv = launched_with(info)
+    asked = requested_of(argv or speculation(job))  # an old server does not tell; then the job's word must do
     environment = environment_of_listener(url)
     report(_event("phase", "attached", url))
     facts = ServerFacts(
@@ -174,7 +175,7 @@ def attach(job: BenchJob, report: Report) -> Running:
         attached=True,
         url=url,
         argv=redact_argv(argv),
-        arguments=argument_facts(requested_of(argv), info, None, environment or {}),
+        arguments=argument_facts(asked, info, None, environment or {}),
         server_info=_as_text(info),
     )
     return Running(facts, key)

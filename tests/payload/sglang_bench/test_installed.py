@@ -1,3 +1,4 @@
+import dataclasses
 import sys
 from pathlib import Path
 
@@ -79,6 +80,9 @@ def test_the_package_is_read_and_never_imported(tmp_path: Path) -> None:
     job = BenchJob(model="/m", server_python=sys.executable, exec_prefix=("env", f"PYTHONPATH={tmp_path}"))
     facts = installed_sglang(job)
     assert (facts.version, facts.path, facts.forces_draft_tokens) == ("0.5.99", str(package), True)
+    assert facts.simulates_acceptance is False
+    faked = dataclasses.replace(job, server_environment=("SGLANG_SIMULATE_ACC_LEN=3.5",))
+    assert installed_sglang(faked).simulates_acceptance is True
 
 
 def test_no_package_and_no_python() -> None:

@@ -205,6 +205,13 @@ def test_attaching_starts_and_stops_nothing(site: Site) -> None:
     ours.check()
 
 
+def test_an_old_server_does_not_tell_what_it_was_asked_for_but_the_job_does(site: Site) -> None:
+    ours = site.start(site.job({"changes": {"launch_command": None}}))
+    found = attach(BenchJob(attach_url=ours.url, draft="/models/draft", **OVERRIDE), site.events.append)
+    tokens = {fact.name: fact for fact in found.facts.arguments}["speculative_num_draft_tokens"]
+    assert (tokens.requested, tokens.effective) == ("16", "2")
+
+
 def test_attaching_to_another_model_is_refused(site: Site) -> None:
     ours = site.start(site.job())
     with pytest.raises(JobFailure, match="serves another model: /models/target"):

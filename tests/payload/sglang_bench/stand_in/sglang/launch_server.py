@@ -36,8 +36,8 @@ class Answers(BaseHTTPRequestHandler):
         elif self.path == BEHAVIOUR.get("info_path", "/server_info"):
             with open(BEHAVIOUR["info"], encoding="utf-8") as file:
                 info = json.load(file)
-            info.update(model_path=BEHAVIOUR.get("model", option("--model-path")), port=int(option("--port")))
             info["launch_command"] = shlex.join(sys.argv[1:])
+            info.update(model_path=BEHAVIOUR.get("model", option("--model-path")), port=int(option("--port")))
             info.update(BEHAVIOUR.get("changes", {}))
             self.answer(200, json.dumps(info).encode())
         elif self.path == "/metrics" and "metrics" in BEHAVIOUR:
