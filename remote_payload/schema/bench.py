@@ -155,6 +155,8 @@ class PointFacts(Record):
     repeat: int
     began_unix_s: float
     warmup_requests: int
+    warmup_repeats_prompts: bool = False
+    """Whether the warm-up had to ask prompts that are measured as well, because the workload has no others."""
     flushed: bool
     """Whether the prefix cache (and the server's counters) were flushed just before."""
     requests: int

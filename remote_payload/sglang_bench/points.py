@@ -111,6 +111,7 @@ class Points:
                 repeat=repeat,
                 began_unix_s=began_unix_s,
                 warmup_requests=warmups,
+                warmup_repeats_prompts=not workload.spare,
                 flushed=flushed,
                 requests=len(measured.samples),
                 failed=sum(sample.error is not None for sample in measured.samples),

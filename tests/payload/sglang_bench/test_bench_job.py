@@ -114,6 +114,8 @@ def test_each_point_warms_up_with_other_prompts_then_flushes_then_measures(bench
     assert measured[4:7] == ["/flush_cache"] * 3
     assert measured[7:] == ["/server_info", *["/generate"] * 4, "/server_info"]
     assert result.points[0].flushed
+    assert not result.points[0].warmup_repeats_prompts
+    assert bench.run().points[0].warmup_repeats_prompts  # all are measured: there are no others
 
 
 def test_a_server_that_never_flushes_is_told(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,53 @@
+"""The served benchmark as the laptop launches it: from the archive, under the supervisor, on the oldest Python too."""
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from remote_payload.schema import BenchJob, Event, to_json
+from remote_payload.schema.bench import BenchResult
+from remote_payload.schema.record import from_json
+from tests.payload.rig import Rig, of_kind
+from tests.payload.test_old_pythons import find
+from tests.support.answering_server import RECORDED_META, AnsweringServer, Reply
+
+
+@pytest.mark.parametrize("version", ["3.10", "3.11"])
+def test_a_whole_run(tmp_path: Path, version: str) -> None:
+    prompts = tmp_path / "prompts.jsonl"
+    prompts.write_text('{"text": "Once"}\n')
+    rig = Rig(tmp_path / "root", python=find(version))
+    with AnsweringServer() as server:
+        server.key = "k-very-secret"
+        server.replies = [Reply(chunks=[(0.0, 1), (0.0, 63)], meta=RECORDED_META)]
+        job = BenchJob(attach_url=server.url, prompts=str(prompts), api_key_env="SERVER_KEY")
+        spec = rig.spec("b1", job_kind="bench", job_json=to_json(job), secret_names=("SERVER_KEY",))
+        frames = rig.launch(spec, follow=True, secrets={"SERVER_KEY": server.key})
+    state = of_kind(frames, "state")[-1].state
+    assert (state.phase, state.failure) == ("succeeded", None)
+    result = from_json(BenchResult, (rig.run("b1").result / "bench.json").read_text())
+    assert (result.points[0].requests, result.points[0].failed) == (5, 0)
+    assert result.python.startswith(version)
+    names = [file["name"] for file in json.loads(rig.run("b1").manifest.read_text())["files"]]
+    assert sorted(names) == ["bench.json", "machine.jsonl.gz", "requests.jsonl.gz"]
+    left = [path for path in (tmp_path / "root").rglob("*") if path.is_file()]
+    assert not [path for path in left if b"k-very-secret" in path.read_bytes()]
+
+
+def test_a_run_is_cancelled_in_the_middle_of_a_request(tmp_path: Path) -> None:
+    prompts = tmp_path / "prompts.jsonl"
+    prompts.write_text('{"text": "Once"}\n')
+    rig = Rig(tmp_path / "root")
+    with AnsweringServer() as server:
+        server.replies = [Reply(), Reply(), Reply(chunks=[(0.0, 1)] * 3, hang_after=2)]
+        rig.launch(
+            rig.spec("b1", job_kind="bench", job_json=to_json(BenchJob(attach_url=server.url, prompts=str(prompts))))
+        )
+        until = time.monotonic() + 20
+        while len(server.asked) < 3 and time.monotonic() < until:
+            time.sleep(0.05)
+        assert rig.cancel("b1").state.phase == "cancelled"
+    events = [from_json(Event, line) for line in rig.run("b1").events.read_text().splitlines()]
+    assert [event.name for event in events if event.kind == "phase"] == ["look", "attached", "warm-up", "measure"]
