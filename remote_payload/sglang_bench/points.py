@@ -99,7 +99,7 @@ class Points:
         client = Client(target, len(self.facts), began_s)
         with self._machine.sampling():
             measured = self._run(client, running, prompts, load)
-        after = snapshot(running.url, running.key, began_s)
+            after = snapshot(running.url, running.key, began_s)
         self._keep(measured)
         self.facts.append(
             PointFacts(

@@ -20,6 +20,7 @@ PER_USER = 5
 """Fewer requests a user do not reach a steady state, SGLang's own rule of thumb."""
 SAFE_VOCABULARY = 1000
 """Ids below it exist in nearly every vocabulary, where the target's own size cannot be read."""
+SHAREGPT_ROLES = {"human": "user", "gpt": "assistant"}
 KEYS = "`input_ids`, `messages`, `conversations`, `text` or `prompt`"
 
 
@@ -204,14 +205,23 @@ def _prompt_ids(row: dict[str, Any], where: str) -> tuple[int, ...]:
 
 def _asked(messages: object, where: str) -> tuple[dict[str, Any], ...]:
     """The conversation up to its last question: the answer it ends with is what the server is asked for."""
-    if not isinstance(messages, list) or not all(isinstance(turn, dict) and "role" in turn for turn in messages):
+    if not isinstance(messages, list) or not all(isinstance(turn, dict) for turn in messages):
         raise _turns_failure(messages, where)
-    turns = list(messages)
+    turns = [_turn(turn) for turn in messages]
+    if not all("role" in turn for turn in turns):
+        raise _turns_failure(messages, where)
     while turns and turns[-1]["role"] == "assistant":
         turns.pop()
     if not turns:
         raise _turns_failure(messages, where)
     return tuple(turns)
+
+
+def _turn(turn: dict[str, Any]) -> dict[str, Any]:
+    """ShareGPT's `from` and `value` in the chat endpoint's words; other turns as they are."""
+    if "role" in turn or "from" not in turn:
+        return turn
+    return {"role": SHAREGPT_ROLES.get(turn["from"], turn["from"]), "content": turn.get("value")}
 
 
 def _turns_failure(messages: object, where: str) -> JobFailure:

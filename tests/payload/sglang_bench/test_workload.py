@@ -57,6 +57,17 @@ def test_messages_are_asked_without_the_answer_they_end_with(tmp_path: Path, key
     assert as_text(workload).prompts[0].text == "Why?"
 
 
+def test_sharegpts_words_are_known(tmp_path: Path) -> None:
+    turns = [
+        {"from": "system", "value": "Be brief."},
+        {"from": "human", "value": "Why?"},
+        {"from": "gpt", "value": "So."},
+    ]
+    workload = read(tmp_path, [{"conversations": turns}])
+    system, question = {"role": "system", "content": "Be brief."}, {"role": "user", "content": "Why?"}
+    assert workload.prompts[0].messages == (system, question)
+
+
 @pytest.mark.parametrize(
     ("row", "words"),
     [
