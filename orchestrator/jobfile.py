@@ -20,7 +20,11 @@ from remote_payload.schema.record import from_value
 
 MAX_DIGITS = 6
 """Of a layer's number: far more than any model has, far less than Python refuses to read."""
-FLAGS = {"max_memory_bytes": "--max-memory"}
+FLAGS = {
+    "max_memory_bytes": "--max-memory",
+    "server_args": "--server-arg",
+    "server_environment": "--server-env",
+}
 """Flags that are not called as the setting is."""
 UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
