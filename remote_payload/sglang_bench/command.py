@@ -2,12 +2,15 @@
 
 import os
 import sys
+from collections.abc import Mapping
+from typing import Any
 
 from remote_payload.failure import job_failure
 from remote_payload.schema.bench import Side
 from remote_payload.schema.bench_job import BenchJob
 
 HOST = "127.0.0.1"
+EVERYWHERE = {"0.0.0.0", "::", "localhost"}  # noqa: S104 - not bound here
 _SPECULATIVE = "--speculative-"
 
 
@@ -52,6 +55,12 @@ def without_speculation(words: tuple[str, ...]) -> tuple[str, ...]:
         if not dropping:
             kept.append(word)
     return tuple(kept)
+
+
+def url_of(asked: Mapping[str, Any]) -> str:
+    """Where a server with these options is to be reached from this host."""
+    host = str(asked.get("host", HOST))
+    return f"http://{HOST if host in EVERYWHERE else host}:{asked['port']}"
 
 
 def speculation(job: BenchJob) -> list[str]:

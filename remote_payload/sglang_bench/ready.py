@@ -23,6 +23,8 @@ HEALTH_S = 30.0
 """A server before 0.5.10 gives up on its own health check after 20 s."""
 DOUBT_S = 20.0
 """Where neither /proc nor the log tells whose the port is: time for our server to fail at taking it, and to say so."""
+UNREACHABLE_S = 30.0
+"""After our server told that it listens, connections are refused no longer than this, however long its warm-up is."""
 LISTENS = "Uvicorn running on"
 FATAL = {"port_taken"}
 """Signatures that end the wait while the process still lives."""
@@ -34,6 +36,7 @@ class Probe:
 
     info: Mapping[str, Any] | None = None
     waiting_for: str = ""
+    answered: bool = True
 
 
 def wait_until_ready(
@@ -44,7 +47,7 @@ def wait_until_ready(
     `phase` names where it is, for the message of a timeout.
     """
     until_s = time.monotonic() + timeout_s
-    probe, answered_s = Probe(waiting_for="the first answer"), until_s
+    probe, answered_s, unheard_s = Probe(waiting_for="the first answer"), until_s, until_s
     port = int(url.rpartition(":")[2])
     while time.monotonic() < until_s:
         looking = _Looking(url, key, model)
@@ -56,6 +59,9 @@ def wait_until_ready(
             answered_s = min(answered_s, time.monotonic())
             if _is_ours(process, port) or time.monotonic() - answered_s > DOUBT_S:
                 return probe.info
+        unheard_s = time.monotonic() if probe.answered or not _listens(process) else unheard_s
+        if time.monotonic() - unheard_s > UNREACHABLE_S:
+            raise _unreachable(process, url)
         with process.log.changed:
             process.log.changed.wait_for(lambda: process.has_ended, PAUSE_S)
     what = f"it was not ready after {timeout_s:g} s, in phase `{phase()}`; waiting for: {probe.waiting_for}"
@@ -70,7 +76,7 @@ def look(url: str, key: str | None, model: str | None) -> Probe:
             return Probe(waiting_for=f"/health, which answers HTTP {status}")
         info = server_info(url, key, HEALTH_S)
     except OSError as error:
-        return Probe(waiting_for=f"an answer of {url}: {error}")
+        return Probe(waiting_for=f"an answer of {url}: {error}", answered=False)
     if info is None:
         return Probe(waiting_for="/server_info, which does not answer with JSON")
     shown = info.get("model_path")
@@ -109,7 +115,20 @@ def _is_ours(process: Process, port: int) -> bool:
     if owners == () and any(_words(pid)[1:] == process.argv[1:] for pid in tree):
         raise port_taken(port)
     # Behind `docker exec` the server is not below us; uvicorn tells that it has the port, unless its log is off.
-    return any(LISTENS in line for line in process.log.tail)
+    return _listens(process)
+
+
+def _listens(process: Process) -> bool:
+    return any(LISTENS in line for line in tuple(process.log.tail))
+
+
+def _unreachable(process: Process, url: str) -> JobFailure:
+    return server_failure(
+        f"the server says that it listens, and cannot be reached from this host (unreachable): {url}",
+        hint="a container needs the host's network (`--network host`), or a published port: then give that as `port` "
+        "and `--host 0.0.0.0` in `server_args`; on another node start it yourself and use `attach_url`",
+        details=tuple(line for line in process.log.tail if LISTENS in line),
+    )
 
 
 def _words(pid: int) -> tuple[str, ...]:

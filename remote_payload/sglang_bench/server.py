@@ -6,6 +6,7 @@ running.check()                                          # raises when it died m
 facts = running.stop()
 """
 
+import contextlib
 import dataclasses
 import json
 import os
@@ -21,7 +22,7 @@ from remote_payload.schema.run import Event
 from remote_payload.sglang_bench import leftovers, ports
 from remote_payload.sglang_bench.arguments import argument_facts, launched_with, requested_of
 from remote_payload.sglang_bench.attached import environment_of_listener
-from remote_payload.sglang_bench.command import HOST, server_argv, speculation
+from remote_payload.sglang_bench.command import HOST, server_argv, speculation, url_of
 from remote_payload.sglang_bench.environment import api_key, secret_values, server_environment
 from remote_payload.sglang_bench.gpu_memory import GpuMemory
 from remote_payload.sglang_bench.launch import Process
@@ -104,11 +105,13 @@ def start(job: BenchJob, side: Side, number: int, folder: Path, report: Report) 
     other = leftovers.warning_of(leftovers.find_leftovers())
     if other is not None:
         report(_event("warning", "other_server", other))
-    if job.port is not None and not ports.is_free(job.port):
+    # A container's published port is held by its proxy, which answers only where a server stands behind it.
+    doubtful = bool(job.exec_prefix and job.port) and not look(f"http://{HOST}:{job.port}", None, None).answered
+    if job.port is not None and not doubtful and not ports.is_free(job.port):
         raise port_taken(job.port)
     argv = server_argv(job, side, job.port or ports.free_port())
     asked = requested_of(argv)
-    url, key = f"http://{HOST}:{asked['port']}", api_key(job)
+    url, key = url_of(asked), api_key(job)
     memory = GpuMemory()
     memory.begin()
     environment = server_environment(job, folder.parent)
@@ -213,11 +216,10 @@ def _draft_class(job: BenchJob, side: Side, loaded: str | None) -> tuple[Argumen
     if side == "plain" or job.draft is None:
         return ()
     asked = None
-    try:
-        config: Mapping[str, Any] = json.loads((Path(job.draft).expanduser() / "config.json").read_text("utf-8"))
-        asked = json.dumps(config["architectures"][0])
-    except (OSError, ValueError, KeyError, IndexError, TypeError):
-        pass  # not to be seen from here
+    with contextlib.suppress(OSError, ValueError, KeyError, IndexError, TypeError):  # not to be seen from here
+        if not job.exec_prefix:  # behind it the same path may be another folder
+            config: Mapping[str, Any] = json.loads((Path(job.draft).expanduser() / "config.json").read_text("utf-8"))
+            asked = json.dumps(config["architectures"][0])
     effective = None if loaded is None else json.dumps(loaded)
     return (ArgumentFact(name="draft_class", requested=asked, effective=effective, source="log"),)
 

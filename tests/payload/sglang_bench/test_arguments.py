@@ -6,7 +6,7 @@ import pytest
 from remote_payload.schema.bench import ArgumentFact
 from remote_payload.schema.bench_job import BenchJob
 from remote_payload.sglang_bench.arguments import argument_facts, launched_with, logged_arguments, requested_of
-from remote_payload.sglang_bench.command import server_argv
+from remote_payload.sglang_bench.command import server_argv, url_of
 from tests.payload.sglang_bench.conftest import RECORDED
 
 OLD_LINE = (
@@ -98,6 +98,14 @@ def test_what_the_server_says_it_was_launched_with() -> None:
     assert requested_of(launched_with(info()))["speculative_num_draft_tokens"] == 16
     assert launched_with({}) == ()
     assert launched_with({"launch_command": "python -m 'unclosed"}) == ()
+
+
+@pytest.mark.parametrize(
+    ("words", "url"),
+    [((), "http://127.0.0.1:7"), (("--host", "0.0.0.0"), "http://127.0.0.1:7"), (("--host", "n1"), "http://n1:7")],
+)
+def test_where_the_server_is_to_be_reached(words: tuple[str, ...], url: str) -> None:
+    assert url_of(requested_of(server_argv(BenchJob(model="/m", server_args=words), "plain", 7))) == url
 
 
 def test_a_jobs_settings_become_flags() -> None:

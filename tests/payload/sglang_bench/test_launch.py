@@ -113,7 +113,7 @@ def test_what_a_cancel_signals_ends_the_server(tmp_path: Path) -> None:
     assert eventually(lambda: len(bearing(mark)) == 2)
     processes.signal_all(started.tree(), signal.SIGTERM)
     assert eventually(lambda: bearing(mark) == [])
-    assert started.has_ended
+    assert eventually(lambda: started.has_ended)
     assert started.end(0.1).survivors == ()
 
 
@@ -138,6 +138,19 @@ def test_a_server_behind_a_prefix_becomes_ready(site: Site) -> None:
     assert running.facts.pid is not None
     assert running.facts.pid < 20
     assert (running.stop().stopped, running.facts.survivors) == ("kill", ())
+
+
+def test_a_server_in_another_network_is_told_from_a_slow_one(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a container with a network of its own."""
+    prefix = ("unshare", "--net")
+    if not can(prefix):
+        pytest.skip("cannot enter another namespace here")
+    monkeypatch.setattr("remote_payload.sglang_bench.ready.UNREACHABLE_S", 1.0)
+    job = site.job(exec_prefix=prefix, server_args=("--host", "0.0.0.0"))
+    with pytest.raises(JobFailure, match=r"cannot be reached from this host \(unreachable\)") as caught:
+        site.start(job)
+    assert "--network host" in (caught.value.failure.hint or "")
+    assert "Uvicorn running on" in caught.value.failure.details[0]
 
 
 def test_output_is_kept_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -84,7 +84,7 @@ def main() -> int:
         return int(code)
     if BEHAVIOUR.get("hangs"):
         time.sleep(600)
-    address = ("127.0.0.1", int(option("--port")))
+    address = (option("--host"), int(option("--port")))
     try:
         server = ThreadingHTTPServer(address, Answers)
     except OSError:  # as uvicorn and the warm-up do: the other server at this port answers the warm-up
