@@ -42,22 +42,20 @@ def sees_itself() -> bool:
 
 def below(ancestor: int) -> dict[int, str]:
     """Living processes below `ancestor`: pid -> name."""
-    parents: dict[int, int] = {}
+    children: dict[int, list[int]] = {}
     names: dict[int, str] = {}
     for name in os.listdir("/proc"):  # noqa: PTH208 - names only
         with contextlib.suppress(OSError, ValueError), open(f"/proc/{int(name)}/stat", "rb") as file:
             text = file.read().decode("utf-8", "replace")
             fields = text[text.rindex(")") + 2 :].split()
             if fields[0] not in "ZX":
-                parents[int(name)] = int(fields[1])
+                children.setdefault(int(fields[1]), []).append(int(name))
                 names[int(name)] = text[text.index("(") + 1 : text.rindex(")")]
-    found = {}
-    for pid in parents:
-        up = pid
-        while up in parents and up != ancestor:
-            up = parents[up]
-        if up == ancestor and pid != ancestor:
-            found[pid] = names[pid]
+    found: dict[int, str] = {}
+    frontier = [ancestor]
+    while frontier:
+        frontier = [child for parent in frontier for child in children.get(parent, ()) if child not in found]
+        found.update((pid, names[pid]) for pid in frontier)
     return found
 
 
