@@ -15,8 +15,8 @@ from typing import Any
 from remote_payload.schema.bench import RequestSample
 from remote_payload.schema.bench_job import BenchJob
 from remote_payload.sglang_bench.answer import Answer, read_answer
+from remote_payload.sglang_bench.prompt import Prompt
 from remote_payload.sglang_bench.stream import Connection, StreamBroken, Streamed
-from remote_payload.sglang_bench.workload import Prompt
 
 LOOK_S = 0.25
 

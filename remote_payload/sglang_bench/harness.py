@@ -19,8 +19,9 @@ from remote_payload.sglang_bench.command import python_of
 from remote_payload.sglang_bench.info import flush
 from remote_payload.sglang_bench.points import in_words, requests_of
 from remote_payload.sglang_bench.progress import Journal
+from remote_payload.sglang_bench.prompt import Prompt
 from remote_payload.sglang_bench.server import Running
-from remote_payload.sglang_bench.workload import Prompt, Workload
+from remote_payload.sglang_bench.workload import Workload
 
 PROMPTS_NAME = "harness-prompts.json"
 OLD_MODULE = "sglang.bench_serving"

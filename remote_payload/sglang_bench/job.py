@@ -35,6 +35,7 @@ def run(job: BenchJob, result_folder: Path, report: Report) -> None:
     journal = Journal(report)
     journal.phase("look")
     prompts = workload.load(job, spare_needed(job))
+    workload.require_vocabulary(prompts, job.model)
     if job.harness == "sglang":
         require_text(prompts)
     is_here = job.attach_url is None or job.harness == "sglang"  # its tool runs where we do, whatever is attached to
@@ -51,12 +52,6 @@ def run(job: BenchJob, result_folder: Path, report: Report) -> None:
                 bench.write(began_s)
             raise
         bench.write(began_s)
-
-
-def _version_told(server: ServerFacts) -> str | None:
-    """What an attached server says it is; its files are not to be seen from here."""
-    version = json.loads(server.server_info or "{}").get("version")
-    return version if isinstance(version, str) else None
 
 
 class _Bench:
@@ -91,7 +86,10 @@ class _Bench:
     def _running(self, one: Start, number: int) -> Running:
         if self._job.attach_url is not None:
             running = attach(self._job, self._journal.pass_on)
-            self._installed = SglangFacts(version=_version_told(running.facts))
+            told = json.loads(running.facts.server_info or "{}")
+            version, model = told.get("version"), told.get("model_path")
+            self._installed = SglangFacts(version=version if isinstance(version, str) else None)
+            workload.require_vocabulary(self._prompts, model if isinstance(model, str) else None)
             return running
         return start(self._job, one.side, number, self._folder, self._journal.pass_on)
 

@@ -15,8 +15,9 @@ from remote_payload.sglang_bench.client import Client, Load, Measured, Target, s
 from remote_payload.sglang_bench.info import flush, snapshot
 from remote_payload.sglang_bench.machine_samples import Machine
 from remote_payload.sglang_bench.progress import INTERVAL_S, Journal, Progress
+from remote_payload.sglang_bench.prompt import Prompt
 from remote_payload.sglang_bench.server import Running
-from remote_payload.sglang_bench.workload import PER_USER, Prompt, Workload
+from remote_payload.sglang_bench.workload import PER_USER, Workload
 
 REQUESTS_NAME = "requests.jsonl.gz"
 OPEN_WARMUP_USERS = 4

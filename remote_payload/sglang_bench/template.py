@@ -19,7 +19,8 @@ from remote_payload.failure import JobFailure, job_failure, server_failure
 from remote_payload.schema.bench_job import BenchJob
 from remote_payload.sglang_bench.command import python_of
 from remote_payload.sglang_bench.info import server_info
-from remote_payload.sglang_bench.workload import Prompt, Workload, as_text
+from remote_payload.sglang_bench.prompt import Prompt
+from remote_payload.sglang_bench.workload import Workload, as_text
 
 ASK_S = 300.0
 TOKENIZER_S = 300.0

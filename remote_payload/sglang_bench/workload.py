@@ -6,32 +6,19 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
 
-from remote_payload.failure import JobFailure, rows_failure
+from remote_payload.failure import rows_failure
 from remote_payload.schema.bench import WorkloadFacts
 from remote_payload.schema.bench_job import BenchJob
 from remote_payload.sglang_bench.bundled import MEASURED, PASSAGES, QUESTION
+from remote_payload.sglang_bench.prompt import Form, Prompt, read_row
 
-Form = Literal["token_ids", "text", "messages", "random"]
 RANDOM_PROMPTS = 64
 RANDOM_TOKENS = (32, 256)
 PER_USER = 5
 """Fewer requests a user do not reach a steady state, SGLang's own rule of thumb."""
 SAFE_VOCABULARY = 1000
 """Ids below it exist in nearly every vocabulary, where the target's own size cannot be read."""
-SHAREGPT_ROLES = {"human": "user", "gpt": "assistant"}
-KEYS = "`input_ids`, `messages`, `conversations`, `text` or `prompt`"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Prompt:
-    """One prompt, as ids or as text; `messages` until the served template has turned them into ids."""
-
-    index: int
-    input_ids: tuple[int, ...] | None = None
-    text: str | None = None
-    messages: tuple[dict[str, Any], ...] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,7 +110,7 @@ def _about(passage: str, reading: int) -> Prompt:
 
 def _random(job: BenchJob, spare: int) -> Workload:
     draw = random.Random(job.seed)  # noqa: S311 - prompts, not secrets
-    vocabulary = _vocabulary(job.model)
+    vocabulary = vocabulary_of(job.model) or SAFE_VOCABULARY
 
     def prompt() -> Prompt:
         length = draw.randint(*RANDOM_TOKENS)
@@ -133,14 +120,26 @@ def _random(job: BenchJob, spare: int) -> Workload:
     return _workload("random", "random", [prompt() for _ in range(count)], [prompt() for _ in range(spare)])
 
 
-def _vocabulary(model: str | None) -> int:
-    """Of the target's config.json, where it is a folder that can be read."""
+def require_vocabulary(workload: Workload, model: str | None) -> None:
+    """Raise JobFailure(rows) for an id beyond the target's vocabulary: one such request ends a whole SGLang server."""
+    size = vocabulary_of(model)
+    for prompt in (*workload.prompts, *workload.spare) if size is not None else ():
+        largest = max(prompt.input_ids or (0,))
+        if size is not None and largest >= size:
+            raise rows_failure(
+                f"prompt {prompt.index}: expected token ids below {size}, the target's vocabulary, found: {largest}",
+                hint="these rows were made with another tokenizer",
+            )
+
+
+def vocabulary_of(model: str | None) -> int | None:
+    """By the target's config.json; None where it is no folder that can be read here."""
     try:
         config = json.loads(Path(model or "").expanduser().joinpath("config.json").read_bytes())
         size = config.get("vocab_size") or config.get("text_config", {}).get("vocab_size")
     except (OSError, ValueError, AttributeError):
-        return SAFE_VOCABULARY
-    return size if isinstance(size, int) and size > 3 else SAFE_VOCABULARY
+        return None
+    return size if isinstance(size, int) and size > 3 else None
 
 
 def _choose(path: Path, job: BenchJob, spare: int) -> tuple[list[int], list[int]]:
@@ -163,77 +162,8 @@ def _rows(path: Path, wanted: set[int]) -> Iterator[tuple[int, tuple[Form, Promp
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):
             if number in wanted:
-                yield number, _row(line, f"line {number} of {path}")
-
-
-def _row(line: bytes, where: str) -> tuple[Form, Prompt]:
-    try:
-        row = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise rows_failure(f"{where}: expected JSON, found: {error}") from None
-    if not isinstance(row, dict):
-        raise rows_failure(f"{where}: expected an object, found: {type(row).__name__}")
-    if row.get("input_ids") is not None:
-        return "token_ids", Prompt(index=0, input_ids=_prompt_ids(row, where))
-    messages = row.get("messages", row.get("conversations"))
-    if messages is not None:
-        return "messages", Prompt(index=0, messages=_asked(messages, where))
-    text = row.get("text", row.get("prompt"))
-    if isinstance(text, str) and text:
-        return "text", Prompt(index=0, text=text)
-    raise rows_failure(f"{where}: expected {KEYS}, found: {', '.join(map(str, row)) or 'nothing'}")
-
-
-def _prompt_ids(row: dict[str, Any], where: str) -> tuple[int, ...]:
-    """The first `n_prompt_tokens`, else those before the first token that the loss mask counts, else all."""
-    ids = row["input_ids"]
-    if not isinstance(ids, list) or not all(type(token) is int and token >= 0 for token in ids):
-        raise rows_failure(f"{where}: `input_ids` must be a list of token ids, found: {_short(ids)}")
-    length, mask = row.get("n_prompt_tokens"), row.get("loss_mask")
-    if length is None and mask is not None:
-        if not isinstance(mask, list) or len(mask) != len(ids):
-            raise rows_failure(
-                f"{where}: `loss_mask` must be as long as `input_ids` ({len(ids)}), found: {_short(mask)}"
-            )
-        length = next((index for index, counts in enumerate(mask) if counts), len(ids))
-    if length is None:
-        length = len(ids)
-    if type(length) is not int or not 1 <= length <= len(ids):
-        raise rows_failure(f"{where}: the prompt must be 1..{len(ids)} tokens long, found: {_short(length)}")
-    return tuple(ids[:length])
-
-
-def _asked(messages: object, where: str) -> tuple[dict[str, Any], ...]:
-    """The conversation up to its last question: the answer it ends with is what the server is asked for."""
-    if not isinstance(messages, list) or not all(isinstance(turn, dict) for turn in messages):
-        raise _turns_failure(messages, where)
-    turns = [_turn(turn) for turn in messages]
-    if not all("role" in turn for turn in turns):
-        raise _turns_failure(messages, where)
-    while turns and turns[-1]["role"] == "assistant":
-        turns.pop()
-    if not turns:
-        raise _turns_failure(messages, where)
-    return tuple(turns)
-
-
-def _turn(turn: dict[str, Any]) -> dict[str, Any]:
-    """ShareGPT's `from` and `value` in the chat endpoint's words; other turns as they are."""
-    if "role" in turn or "from" not in turn:
-        return turn
-    return {"role": SHAREGPT_ROLES.get(turn["from"], turn["from"]), "content": turn.get("value")}
-
-
-def _turns_failure(messages: object, where: str) -> JobFailure:
-    return rows_failure(
-        f"{where}: messages must be turns with `role` and `content`, a question last: {_short(messages)}"
-    )
+                yield number, read_row(line, f"line {number} of {path}")
 
 
 def _only_text(prompt: Prompt) -> str:
     return "\n\n".join(str(turn.get("content", "")) for turn in prompt.messages or ())
-
-
-def _short(value: object) -> str:
-    shown = repr(value)
-    return shown if len(shown) <= 80 else f"{shown[:80]}..."

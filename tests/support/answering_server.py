@@ -57,6 +57,8 @@ class Reply:
     """Pieces carry their own ids alone, as with `--incremental-streaming-output`."""
     ids: bool = True
     """Whether pieces carry `output_ids` at all; before 0.5 they do not."""
+    recorded: bytes = b""
+    """The events of a real stream, sent as they are in place of `chunks`."""
     end: bool = True
     """Whether the stream ends with `[DONE]`."""
 
@@ -178,7 +180,10 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
-        for number, piece in enumerate(pieces(reply)):
+        for event in reply.recorded.split(b"\n\n")[:-1]:
+            sent.append(time.monotonic())
+            self._chunk(event + b"\n\n")
+        for number, piece in enumerate(() if reply.recorded else pieces(reply)):
             if reply.cut_after == number:
                 self.connection.shutdown(socket.SHUT_RDWR)
                 self.close_connection = True
@@ -193,13 +198,15 @@ class _Handler(BaseHTTPRequestHandler):
             time.sleep(reply.chunks[number][0])
             sent.append(time.monotonic())
             self._event(json.dumps(piece, separators=(",", ":")).encode())
-        if reply.end:
+        if reply.end and not reply.recorded:
             self._event(b"[DONE]")
         self.wfile.write(b"0\r\n\r\n")
 
     def _event(self, data: bytes) -> None:
-        event = b"data: " + data + b"\n\n"
-        self.wfile.write(b"%x\r\n%s\r\n" % (len(event), event))
+        self._chunk(b"data: " + data + b"\n\n")
+
+    def _chunk(self, data: bytes) -> None:
+        self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
 
 
 def pieces(reply: Reply) -> list[dict[str, Any]]:

@@ -144,6 +144,17 @@ def test_a_plain_server_is_known_by_what_it_tells(bench: Bench) -> None:
     assert {point.side for point in bench.run().points} == {"plain"}
 
 
+def test_ids_beyond_the_vocabulary_are_never_sent(bench: Bench, tmp_path: Path) -> None:
+    """One such request ends a real server."""
+    (tmp_path / "config.json").write_text('{"text_config": {"vocab_size": 5}}')
+    bench.server.info["model_path"] = str(tmp_path)
+    with pytest.raises(JobFailure, match="prompt 0: expected token ids below 5, the target's vocabulary, found: 5"):
+        bench.run()
+    with pytest.raises(JobFailure, match="expected token ids below 5"):
+        bench.run(model=str(tmp_path), attach_url=None)
+    assert bench.server.asked == []
+
+
 def test_failed_requests_are_counted_and_the_result_stays(bench: Bench) -> None:
     bench.server.replies = [PASSED, PASSED, PASSED, Reply(status=500, body=b"oops"), PASSED]
     result = bench.run()
@@ -195,8 +206,11 @@ def test_a_server_that_starts_slowly_is_waited_for(bench: Bench) -> None:
 
 
 def rendered(ids: list[int]) -> tuple[int, dict[str, Any]]:
-    choice = {"index": 0, "message": {"content": "x"}, "prompt_token_ids": ids}
-    return 200, {"choices": [choice], "usage": {"prompt_tokens": len(ids)}}
+    """As a real server answered, with these ids."""
+    answer = json.loads((Path(__file__).parent / "recorded" / "chat.json").read_text())
+    answer["choices"][0]["prompt_token_ids"] = ids
+    answer["usage"]["prompt_tokens"] = len(ids)
+    return 200, answer
 
 
 def test_messages_go_through_the_served_template_once(bench: Bench) -> None:

@@ -12,7 +12,7 @@ import pytest
 from remote_payload.schema.bench import RequestSample
 from remote_payload.schema.bench_job import BenchJob
 from remote_payload.sglang_bench.client import Client, Load, Measured, Target, sampling_of
-from remote_payload.sglang_bench.workload import Prompt
+from remote_payload.sglang_bench.prompt import Prompt
 from tests.support.answering_server import RECORDED_META, AnsweringServer, Reply
 
 

@@ -3,11 +3,15 @@
 import statistics
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from remote_payload.sglang_bench.answer import read_answer
 from remote_payload.sglang_bench.stream import Connection, StreamBroken, Streamed
 from tests.support.answering_server import RECORDED_META, AnsweringServer, Reply
+
+RECORDED = Path(__file__).parent / "recorded"
 
 
 @pytest.fixture
@@ -92,6 +96,19 @@ def test_meta_info_comes_from_the_last_piece_and_may_hold_infinity(server: Answe
     meta = ask(server).meta
     assert meta["spec_correct_drafts_histogram"] == [11, 10, 0, 8]
     assert meta["decode_throughput"] == float("inf")
+
+
+def test_a_recorded_stream_of_a_real_server(server: AnsweringServer) -> None:
+    """SGLang 0.5.23: 24 tokens in 19 pieces, cumulative text and ids, the numbers of speculation in the last."""
+    server.replies = [Reply(recorded=(RECORDED / "generate_stream.txt").read_bytes())]
+    streamed = ask(server)
+    assert streamed.chunk_tokens == [1, 1, 2, 1, 1, 1, 3, 1, 1, 1, 1, 2, 1, 2, 1, 1, 1, 1, 1]
+    assert streamed.output_ids is not None
+    assert streamed.output_ids[:3] == [19, 373, 68]
+    assert len(streamed.output_ids) == 24
+    answer = read_answer(streamed.meta, width=3, streamed=streamed.tokens)
+    assert (answer.verify_steps, answer.correct_drafts, answer.histogram) == (18, 5, (14, 3, 1))
+    assert answer.broken_identities == ()
 
 
 def test_a_connection_is_used_again_and_replaced_when_the_server_dropped_it(server: AnsweringServer) -> None:

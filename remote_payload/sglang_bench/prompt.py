@@ -1,0 +1,91 @@
+"""One prompt, and how it is read from a line of JSONL: a training row, a conversation or a text."""
+
+import json
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from remote_payload.failure import JobFailure, rows_failure
+
+Form = Literal["token_ids", "text", "messages", "random"]
+SHAREGPT_ROLES = {"human": "user", "gpt": "assistant"}
+KEYS = "`input_ids`, `messages`, `conversations`, `text` or `prompt`"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prompt:
+    """One prompt, as ids or as text; `messages` until the served template has turned them into ids."""
+
+    index: int
+    input_ids: tuple[int, ...] | None = None
+    text: str | None = None
+    messages: tuple[dict[str, Any], ...] | None = None
+
+
+def read_row(line: bytes, where: str) -> tuple[Form, Prompt]:
+    """The prompt of one line; `where` names it in a message. Its index is set later. Raises JobFailure(rows)."""
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise rows_failure(f"{where}: expected JSON, found: {error}") from None
+    if not isinstance(row, dict):
+        raise rows_failure(f"{where}: expected an object, found: {type(row).__name__}")
+    if row.get("input_ids") is not None:
+        return "token_ids", Prompt(index=0, input_ids=_prompt_ids(row, where))
+    messages = row.get("messages", row.get("conversations"))
+    if messages is not None:
+        return "messages", Prompt(index=0, messages=_asked(messages, where))
+    text = row.get("text", row.get("prompt"))
+    if isinstance(text, str) and text:
+        return "text", Prompt(index=0, text=text)
+    raise rows_failure(f"{where}: expected {KEYS}, found: {', '.join(map(str, row)) or 'nothing'}")
+
+
+def _prompt_ids(row: dict[str, Any], where: str) -> tuple[int, ...]:
+    """The first `n_prompt_tokens`, else those before the first token that the loss mask counts, else all."""
+    ids = row["input_ids"]
+    if not isinstance(ids, list) or not all(type(token) is int and token >= 0 for token in ids):
+        raise rows_failure(f"{where}: `input_ids` must be a list of token ids, found: {_short(ids)}")
+    length, mask = row.get("n_prompt_tokens"), row.get("loss_mask")
+    if length is None and mask is not None:
+        if not isinstance(mask, list) or len(mask) != len(ids):
+            raise rows_failure(
+                f"{where}: `loss_mask` must be as long as `input_ids` ({len(ids)}), found: {_short(mask)}"
+            )
+        length = next((index for index, counts in enumerate(mask) if counts), len(ids))
+    if length is None:
+        length = len(ids)
+    if type(length) is not int or not 1 <= length <= len(ids):
+        raise rows_failure(f"{where}: the prompt must be 1..{len(ids)} tokens long, found: {_short(length)}")
+    return tuple(ids[:length])
+
+
+def _asked(messages: object, where: str) -> tuple[dict[str, Any], ...]:
+    """The conversation up to its last question: the answer it ends with is what the server is asked for."""
+    if not isinstance(messages, list) or not all(isinstance(turn, dict) for turn in messages):
+        raise _turns_failure(messages, where)
+    turns = [_turn(turn) for turn in messages]
+    if not all("role" in turn for turn in turns):
+        raise _turns_failure(messages, where)
+    while turns and turns[-1]["role"] == "assistant":
+        turns.pop()
+    if not turns:
+        raise _turns_failure(messages, where)
+    return tuple(turns)
+
+
+def _turn(turn: dict[str, Any]) -> dict[str, Any]:
+    """ShareGPT's `from` and `value` in the chat endpoint's words; other turns as they are."""
+    if "role" in turn or "from" not in turn:
+        return turn
+    return {"role": SHAREGPT_ROLES.get(turn["from"], turn["from"]), "content": turn.get("value")}
+
+
+def _turns_failure(messages: object, where: str) -> JobFailure:
+    return rows_failure(
+        f"{where}: messages must be turns with `role` and `content`, a question last: {_short(messages)}"
+    )
+
+
+def _short(value: object) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= 80 else f"{shown[:80]}..."
