@@ -5,6 +5,7 @@ from torch.nn.functional import cosine_similarity
 
 from remote_payload.standalone.checkpoint.pieces import ROWS
 from remote_payload.standalone.checkpoint.tensor_statistics import spread
+from remote_payload.standalone.mapped import let_go
 
 SAMPLE_ROWS = 512
 
@@ -16,6 +17,8 @@ def identical(own: torch.Tensor, theirs: torch.Tensor, rows: torch.Tensor | None
         at = slice(start, start + ROWS)
         if not torch.equal(piece.to(theirs.dtype), theirs[at] if rows is None else theirs[rows[at]]):
             return False
+        let_go(piece)
+        let_go(theirs if rows is not None else theirs[at])
     return True
 
 

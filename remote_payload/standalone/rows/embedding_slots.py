@@ -19,10 +19,14 @@ LOOKED_TOKENS = 256
 
 def embedding_slots(states: torch.Tensor, tokens: torch.Tensor, table: torch.Tensor) -> tuple[int, ...]:
     """Slots of states (T, n, Ht) that mostly point along the tokens' (T,) rows of the table (V, Ht)."""
-    rows = table[tokens].float()[:, None]  # (T, 1, Ht)
-    cosine = torch.nn.functional.cosine_similarity(states.float(), rows, dim=-1)  # (T, n)
-    shares = (cosine > SAME_DIRECTION).float().mean(dim=0)
-    return tuple((shares >= ENOUGH_TOKENS).nonzero()[:, 0].tolist())
+    rows = table[tokens].float()  # (T, Ht)
+    return tuple(slot for slot, state in enumerate(states.unbind(dim=1)) if _point_along(state, rows))
+
+
+def _point_along(state: torch.Tensor, rows: torch.Tensor) -> bool:
+    """Whether most states of one slot (T, Ht) point along these rows of the table (T, Ht); one slot is small enough."""
+    cosine = torch.nn.functional.cosine_similarity(state.float(), rows, dim=-1)  # (T,)
+    return float((cosine > SAME_DIRECTION).float().mean()) >= ENOUGH_TOKENS
 
 
 def embedding_shift(states: torch.Tensor, tokens: torch.Tensor, table: torch.Tensor) -> int:

@@ -7,6 +7,7 @@ last layer's output answers the next token through lm_head, with the final norm 
 import torch
 
 from remote_payload.schema.standalone import SlotFacts
+from remote_payload.standalone.mapped import let_go
 from remote_payload.standalone.rows.embedding_slots import SAME_DIRECTION
 from remote_payload.standalone.rows.row import Row
 
@@ -20,13 +21,15 @@ LENS_POSITIONS = 128
 """Response positions of a row that the logit lens is held against."""
 LENS_OPERATIONS = 10**13
 """Floating-point operations the lens may cost in all: each position and slot is a product with the whole vocabulary."""
+LENS_COPIES = 6
+"""Float32 copies of the lens's states: as they are and normed, while they are made and joined."""
 FEWEST_LENS, MOST_LENS = 32, 2048
 """Positions in all, whatever they cost."""
 RMS_KEPT = 4096
 """Sizes kept a slot for the median."""
 REMEMBERED = 4096
 """Different token ids whose first vector is remembered, as a checksum."""
-PIECE_BYTES = 64 << 20
+PIECE_BYTES = 32 << 20
 """Logits and states are made in pieces of about this size."""
 
 
@@ -63,6 +66,7 @@ class SlotLook:
         self._note_equal(sums)
         self._note_repeats(sums, tokens)
         self._note_lens(row)
+        let_go(row.states)
 
     def facts(self) -> tuple[SlotFacts, ...]:
         """One record a slot; empty where no row was added."""
@@ -153,6 +157,12 @@ class SlotLook:
         return states * scale * self._norm.float()
 
 
+def look_bytes(captured: int, width: int, vocabulary: int, number_bytes: int) -> int:
+    """What a look at a row holds at most beside the row: its sampled states, the lens's states, pieces of the head."""
+    lens = min(LENS_POSITIONS, max(FEWEST_LENS, LENS_OPERATIONS // (4 * captured * vocabulary * width)))
+    return captured * width * (TOKENS * number_bytes + LENS_COPIES * lens * 4) + 2 * PIECE_BYTES
+
+
 def checksums(states: torch.Tensor) -> torch.Tensor:
     """A number for each vector of states (t, n, Ht) that tells different ones apart, bit by bit; (t, n) int64.
 
@@ -161,7 +171,7 @@ def checksums(states: torch.Tensor) -> torch.Tensor:
     generator = torch.Generator().manual_seed(0)
     factors = torch.randint(-(2**62), 2**62, (states.shape[2],), generator=generator)
     bits = {2: torch.int16, 4: torch.int32, 8: torch.int64}[states.element_size()]
-    slots = [states[:, slot].contiguous().view(bits).to(torch.int64) for slot in range(states.shape[1])]
+    slots = (states[:, slot].contiguous().view(bits).to(torch.int64) for slot in range(states.shape[1]))
     return torch.stack([(slot * factors).sum(dim=1) for slot in slots], dim=1)
 
 

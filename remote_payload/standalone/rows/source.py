@@ -11,6 +11,7 @@ import torch
 from remote_payload.schema.standalone import DataDialectFacts, SkippedRow
 from remote_payload.standalone.checkpoint.load import Checkpoint
 from remote_payload.standalone.journal import Journal
+from remote_payload.standalone.mapped import is_mapped, let_go
 from remote_payload.standalone.rows.embedding_slots import embedding_shift, embedding_slots
 from remote_payload.standalone.rows.final_state import final_state_kind
 from remote_payload.standalone.rows.fit import check_norm, no_usable_row
@@ -21,7 +22,7 @@ SEARCH_RESPONSES = 256
 SAMPLE_ROWS = 5
 """Rows looked at before anything is measured: what most of them hold is what the rows hold."""
 SAMPLE_TOKENS = 256
-"""About so many of a row's tokens are compared with the target's embedding."""
+"""At most so many of a row's tokens are compared with the target's embedding, and are asked whether they are normed."""
 AGREEING_ROWS = 3
 """So many of one kind end the look."""
 TOLD_ROWS = 5
@@ -88,9 +89,10 @@ class RowSource:
         norm, table = checkpoint.target_norm, checkpoint.target.embedding(checkpoint.config)
         kinds: list[RowKind] = []
         for row in islice(self.usable(), SAMPLE_ROWS):
-            few = slice(None, None, max(1, len(row.tokens) // SAMPLE_TOKENS))  # all over the row, and small as floats
+            few = slice(None, None, -(-len(row.tokens) // SAMPLE_TOKENS))  # all over the row, and small as floats
             known = None if table is None else embedding_slots(row.states[few], row.tokens[few], table)
             shift = embedding_shift(row.states, row.tokens, table) if table is not None and known == () else 0
+            let_go(row.states)
             kinds.append(
                 RowKind(
                     captured=row.states.shape[1],
@@ -107,6 +109,12 @@ class RowSource:
             raise no_usable_row(self.reader.folder.folder, tuple(self.skipped.values()))
         return kinds
 
+    def read_by_map(self) -> bool:
+        """Whether the rows' states stay in their files until they are looked at, by the first usable row."""
+        row = next(self.usable(), None)
+        packed = any(file.path.name.endswith(".gz") for file in self.reader.folder.files)
+        return row is not None and not packed and is_mapped(row.states) and (row.final is None or is_mapped(row.final))
+
     def usable(self) -> Iterator[Row]:
         """Usable rows; an unusable one is read once, however often the rows are gone through."""
         for row in self.reader.rows(self._captured, self.skipped, self._dialect):
@@ -121,4 +129,5 @@ class RowSource:
 def _final_state(row: Row, norm: torch.Tensor | None) -> Literal["post_norm", "pre_norm", "answers"]:
     if row.final is None:
         return "answers"
-    return "post_norm" if norm is None else final_state_kind(row.final, norm)
+    few = row.final[:: -(-len(row.final) // SAMPLE_TOKENS)]
+    return "post_norm" if norm is None else final_state_kind(few, norm)

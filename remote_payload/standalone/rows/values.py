@@ -7,6 +7,8 @@ from typing import Any, TypeGuard
 
 import torch
 
+from remote_payload.standalone.mapped import let_go
+
 FLOATS = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 INTEGERS = tuple(
     getattr(torch, name)
@@ -104,6 +106,7 @@ def check_numbers(found: torch.Tensor, what: str) -> None:
             raise RowError(f"{NOT_FINITE}{what}")
         if largest > LARGEST_STATE:
             raise RowError(f"a model's {what} stay below {LARGEST_STATE:.0e}, found: {largest:.3g}")
+        let_go(piece)
 
 
 def sha256_of(tokens: torch.Tensor) -> str:
