@@ -126,6 +126,8 @@ def plan_memory(
         captured=max(rows.kind.captured for rows in splits),
         readings=wirings.FEW,
         kept_rows=job.search_rows * (1 + FURTHER),
+        state_dtype=max((getattr(torch, rows.kind.dtype) for rows in splits), key=lambda dtype: dtype.itemsize),
+        mapped=all(rows.source.read_by_map() for rows in splits),
     )
     expected, budget = plan(checkpoint, work, dtype=DTYPES[job.dtype], device=device, limit_bytes=job.max_memory_bytes)
     limit = "" if expected.limit_bytes is None else f", limit {expected.limit_bytes / 2**30:.2f} GiB"

@@ -21,6 +21,8 @@ class MemoryPart(Record):
 
     name: str
     size_bytes: int
+    mapped: bool = False
+    """Pages of files, which the kernel can take back where memory is short, at the cost of reading them again."""
 
 
 class MemoryPlan(Record):

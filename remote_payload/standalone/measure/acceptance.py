@@ -10,9 +10,10 @@ from torch.nn.functional import linear
 
 from remote_payload.schema.standalone import ReadingHits, RowFacts
 from remote_payload.standalone.graph import Graph, Reading
+from remote_payload.standalone.mapped import let_go
 from remote_payload.standalone.model.budget import Budget
 from remote_payload.standalone.model.drafter import Drafter
-from remote_payload.standalone.model.head import argmax_in_pieces
+from remote_payload.standalone.model.head import argmax_in_pieces, pieces_of
 from remote_payload.standalone.model.inputs import RowInputs
 from remote_payload.standalone.model.norm import rms_norm
 from remote_payload.standalone.rows.lint import tokens_sha256
@@ -67,12 +68,22 @@ class Teacher:
 
     def answers(self, final: torch.Tensor) -> torch.Tensor:
         """The target's greedy token y_j after each position, from final states (T, Ht); (T,)."""
-        return argmax_in_pieces(self.normed(final), self._head, "target", self._logit_bytes)
+        head = self._head_for(final)
+        return argmax_in_pieces(final, head, "target", self._logit_bytes, read=self._normed)
 
     def normed(self, final: torch.Tensor) -> torch.Tensor:
-        """Final states (T, Ht) as lm_head reads them, on the device."""
+        """Final states (T, Ht) as lm_head reads them, on the device; made in pieces."""
+        size = pieces_of(self._head_for(final), self._logit_bytes)
+        return torch.cat([self._normed(piece) for piece in torch.split(final, size)])
+
+    def _head_for(self, final: torch.Tensor) -> torch.Tensor:
+        """The head (V, Ht) in the dtype of these states."""
         if self._head.dtype != final.dtype:
             self._head = self._stored_head.to(device=self._head.device, dtype=final.dtype)
+        return self._head
+
+    def _normed(self, final: torch.Tensor) -> torch.Tensor:
+        """A piece (p, Ht) of final states, whose norm makes copies in float32."""
         final = final.to(self._head.device)
         return final if self._norm is None else rms_norm(final, self._norm[0].to(final), self._norm[1])
 
@@ -86,11 +97,11 @@ class Teacher:
         found = answers.to(sayable.device, copy=True)
         if len(others) and bool(sayable.any()):
             kept = sayable.nonzero()[:, 0]
-            piece = max(1, self._logit_bytes // (2 * len(self._head) * self._head.element_size()))
-            normed = self.normed(final[others.to(final.device)])
-            for start in range(0, len(others), piece):
-                logits = linear(normed[start : start + piece], self._head)[:, kept]
-                found[others[start : start + piece]] = kept[logits.argmax(dim=-1)]
+            head = self._head_for(final)
+            for at in torch.split(others, max(1, pieces_of(head, self._logit_bytes) // 2)):
+                logits = linear(self._normed(final[at.to(final.device)]), head)[:, kept]
+                found[at] = kept[logits.argmax(dim=-1)]
+                let_go(final)
         return found
 
 

@@ -20,6 +20,10 @@ class Budget:
     kept_bytes: int = 1024 * MIB
     """Prepared rows kept between the passes of a search; those that do not fit are read again."""
 
+    def projected_positions(self, width: int) -> int:
+        """Positions whose captured states, `width` wide, go through fc at a time: some copies of them in float32."""
+        return max(1, self.reading_bytes // 4 // (4 * 4 * width))
+
     def smaller(self) -> "Budget":
         """Half of everything, down to pieces so small that halving them gains nothing."""
         return Budget(

@@ -9,6 +9,7 @@ import torch
 from torch.nn.functional import linear
 
 from remote_payload.standalone.graph import Graph
+from remote_payload.standalone.mapped import let_go
 from remote_payload.standalone.model.budget import Budget
 from remote_payload.standalone.model.inputs import RowInputs, shuffled_order
 from remote_payload.standalone.model.norm import rms_norm
@@ -82,6 +83,7 @@ class Fuse:
                 if norm == "joint":
                     square.copy_(read.float().square().sum(dim=-1))
                 out.copy_(linear(self._before_fc(read, slot, norm), self._slots[slot]))
+                let_go(stored)
             if norm == "joint":
                 inputs.squares[state] = squares
             inputs.keep(key, made, self._budget.projection_bytes)
@@ -94,5 +96,4 @@ class Fuse:
 
     def _pieces(self, values: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """Cut along positions so that a few copies of a piece (t, Ht) in float32 stay within the readings' budget."""
-        one = 4 * 4 * self._slots[0].shape[1]
-        return torch.split(values, max(1, self._budget.reading_bytes // 4 // one))
+        return torch.split(values, self._budget.projected_positions(self._slots[0].shape[1]))

@@ -1,26 +1,40 @@
 """Greedy tokens from states, without ever holding the logits of a whole row."""
 
+from collections.abc import Callable
+
 import torch
 from torch.nn.functional import linear
 
 from remote_payload.failure import checkpoint_failure
+from remote_payload.standalone.mapped import let_go
 from remote_payload.standalone.model.budget import Budget
 
+STATE_COPIES = 4
+"""In float32, while they are normed."""
 LARGEST_OUTPUT = 1e15
 """Its square, summed over a few thousand numbers, still fits float32; real outputs stay below some thousands."""
 
 
 def argmax_in_pieces(
-    states: torch.Tensor, head: torch.Tensor, whose: str, logit_bytes: int = Budget.logit_bytes
+    states: torch.Tensor,
+    head: torch.Tensor,
+    whose: str,
+    logit_bytes: int = Budget.logit_bytes,
+    *,
+    read: Callable[[torch.Tensor], torch.Tensor] | None = None,
 ) -> torch.Tensor:
     """Greedy tokens (N,) of states (N, H) under head (V, H); the logits are made in pieces of bounded size.
 
+    `read` makes of each piece (p, H) what the head reads, such as its norm, and lets go of stored ones.
+
     Raises JobFailure(checkpoint) naming `whose` head it is, where a largest logit is not finite.
     """
-    piece = max(1, logit_bytes // (head.shape[0] * head.element_size()))
-    cuts = tuple(range(piece, len(states), piece))
-    # max gives the first of equals as argmax does, in half the time on a CPU; and a NaN comes through as the largest.
-    best = [linear(part, head).max(dim=-1) for part in states.tensor_split(cuts)]
+    best = []
+    for part in torch.split(states, pieces_of(head, logit_bytes)):
+        # max gives the first of equals as argmax does, in half the time on a CPU; a NaN comes through as the largest.
+        best.append(linear(part if read is None else read(part), head).max(dim=-1))
+        if read is not None:
+            let_go(part)
     largest = torch.cat([values for values, _ in best])
     if not bool(torch.isfinite(largest).all()):
         raise checkpoint_failure(
@@ -29,6 +43,12 @@ def argmax_in_pieces(
             hint=f"its weights are finite, but computing with them overflows; are the {whose}'s files whole?",
         )
     return torch.cat([indices for _, indices in best])
+
+
+def pieces_of(head: torch.Tensor, logit_bytes: int) -> int:
+    """How many positions are taken at a time: their logits stay within the bound, and so do the states in float32."""
+    vocabulary, width = head.shape
+    return max(1, logit_bytes // max(vocabulary * head.element_size(), STATE_COPIES * 4 * width))
 
 
 def within_bounds(hidden: torch.Tensor) -> torch.Tensor:

@@ -1,7 +1,9 @@
 """How much memory a run will need, told before it begins, and the pieces that keep it below a limit.
 
-The plan adds up what is held at once where the computation runs: on a CPU this is the whole process, on a GPU what
-torch allocates there. It counts memory-mapped states and embeddings as if they were read whole, which a search does.
+The plan adds up what is held at once where the computation runs: on a GPU what torch allocates there, on a CPU the
+whole process, with the pages of mapped files that it holds (`machine.peak_memory_bytes` measures the same). Mapped
+weights are counted whole, as they are used again and again; of mapped rows, which are let go of piece by piece, one
+piece is.
 """
 
 from dataclasses import dataclass
@@ -11,15 +13,19 @@ import torch
 from remote_payload.failure import machine_failure
 from remote_payload.schema.standalone import MemoryPart, MemoryPlan
 from remote_payload.standalone.checkpoint.load import Checkpoint
+from remote_payload.standalone.mapped import is_mapped
 from remote_payload.standalone.model.budget import MIB, Budget
 from remote_payload.standalone.model.sizes import activation_numbers, prefix_numbers, projected_numbers
+from remote_payload.standalone.rows.slots import TOKENS, look_bytes
+from remote_payload.standalone.rows.values import PIECE_BYTES
 
 PROCESS_BYTES = 320 * MIB
 """Python with torch and its libraries before any model (230 MiB with torch 2.13 on a CPU), and small things."""
-STATE_BYTES = 2
-"""A captured number: rows are captured in bfloat16 or float16."""
+FAULT_BYTES = 2 << 16
+"""Of a mapped file the kernel takes in what lies around the bytes that are read: 64 KiB, aligned; so twice that."""
 SCORE_COPIES = 3.5
 """Scores, their softmax, the copy that joins prefix and chain."""
+ROW_STATES = "its captured and final states"
 FEWEST_HALVINGS = 12
 """After so many the smallest pieces are reached."""
 
@@ -36,6 +42,10 @@ class Work:
     """Readings that are asked for at once."""
     kept_rows: int = 0
     """Rows that a search goes through again and again."""
+    state_dtype: torch.dtype = torch.bfloat16
+    """What captured states are stored in."""
+    mapped: bool = False
+    """Rows are read by memory map; else all of a row is in memory."""
 
 
 def plan(
@@ -74,28 +84,67 @@ def _parts(
     checkpoint: Checkpoint, work: Work, budget: Budget, kind: tuple[torch.dtype, torch.device]
 ) -> list[MemoryPart]:
     dtype, device = kind
-    fixed = _model(checkpoint, dtype)
+    fixed = _model(checkpoint, work, dtype)
     if device.type != "cuda":
         fixed = {"Python and torch": PROCESS_BYTES, **fixed}
     row = _row(checkpoint, work, budget, dtype)
-    stored = sum(_bytes(weight) for weight in checkpoint.weights.values())
+    looking = {ROW_STATES: row[ROW_STATES], "a look at its states": _look(checkpoint, work)}
+    loading = {"loading the drafter's weights": _joining(checkpoint, dtype)}
     if device.type == "cuda":
-        del row["its captured and final states"]  # they stay on the host, pieces of them travel
-        stored = 0
-    loading = {"loading the drafter's weights": stored + _joining(checkpoint, dtype)}
-    later = row if sum(row.values()) >= sum(loading.values()) else loading  # never both at once
-    return [MemoryPart(name=name, size_bytes=size) for name, size in {**fixed, **later}.items() if size]
+        del row[ROW_STATES]  # they stay on the host, pieces of them travel
+        looking = {}
+    else:
+        loading["the weights as they are stored"] = _stored_twice(checkpoint, dtype)
+    later = max((row, looking, loading), key=lambda parts: sum(parts.values()))  # never two at once
+    mapped = _mapped(checkpoint, work) if device.type != "cuda" else set[str]()
+    return [
+        MemoryPart(name=name, size_bytes=size, mapped=name in mapped)
+        for name, size in {**fixed, **later}.items()
+        if size
+    ]
 
 
-def _model(checkpoint: Checkpoint, dtype: torch.dtype) -> dict[str, int]:
+def _mapped(checkpoint: Checkpoint, work: Work) -> set[str]:
+    """Parts that are pages of files, mostly."""
+    found = {ROW_STATES} if work.mapped else set[str]()
+    if all(is_mapped(table) for table in checkpoint.embeddings.values()):
+        found.add("embed_tokens")
+    if is_mapped(checkpoint.teacher_head) and checkpoint.teacher_head.dtype == work.state_dtype:
+        found.add("the target's lm_head")
+    return found
+
+
+def _model(checkpoint: Checkpoint, work: Work, dtype: torch.dtype) -> dict[str, int]:
     """What is held all the time."""
     head = checkpoint.teacher_head
-    again = 0 if head.element_size() == STATE_BYTES else head.numel() * STATE_BYTES
+    again = 0 if head.dtype == work.state_dtype else head.numel() * work.state_dtype.itemsize
     return {
         "the drafter's weights": sum(weight.numel() for weight in checkpoint.weights.values()) * dtype.itemsize,
         "embed_tokens": sum(_bytes(table) for table in checkpoint.embeddings.values()),
         "the target's lm_head": _bytes(head) + again,
     }
+
+
+def _stored_twice(checkpoint: Checkpoint, dtype: torch.dtype) -> int:
+    """Weights that stay in memory beside their converted or joined copies until all are loaded; mapped ones do not."""
+    copied = (w for name, w in checkpoint.weights.items() if w.dtype != dtype or "_proj." in name)
+    return sum(_bytes(weight) for weight in copied if not is_mapped(weight))
+
+
+def _look(checkpoint: Checkpoint, work: Work) -> int:
+    vocabulary, width = checkpoint.teacher_head.shape
+    return look_bytes(work.captured, width, vocabulary, work.state_dtype.itemsize)
+
+
+def _states(checkpoint: Checkpoint, work: Work, budget: Budget) -> int:
+    """Captured and final states: all of them, or of mapped ones the largest piece that is read before it is let go."""
+    one = checkpoint.config.target_hidden_size * work.state_dtype.itemsize
+    whole = work.row_tokens * one * (work.captured + 1)
+    if not work.mapped:
+        return whole
+    through_fc = budget.projected_positions(checkpoint.config.target_hidden_size) * (one + FAULT_BYTES)
+    sampled = TOKENS * (one * work.captured + FAULT_BYTES)
+    return min(whole, max(PIECE_BYTES, through_fc, sampled))
 
 
 def _joining(checkpoint: Checkpoint, dtype: torch.dtype) -> int:
@@ -107,22 +156,25 @@ def _joining(checkpoint: Checkpoint, dtype: torch.dtype) -> int:
 def _row(checkpoint: Checkpoint, work: Work, budget: Budget, dtype: torch.dtype) -> dict[str, int]:
     """What a row and the readings on it hold, at most."""
     config, size, tokens = checkpoint.config, dtype.itemsize, work.row_tokens
-    states = tokens * config.target_hidden_size * STATE_BYTES * (work.captured + 1)
+    states = _states(checkpoint, work, budget)
     half, fused = budget.reading_bytes // 2, tokens * config.hidden_size * size
     token_half = tokens * projected_numbers(config) * size
+    final = tokens * config.target_hidden_size * work.state_dtype.itemsize if config.reads_final_state else 0
     kept = min(budget.projection_bytes, work.captured * checkpoint.slots * fused)
     one = tokens * prefix_numbers(config) * size
     chains = work.readings * tokens
+    held = 0 if work.mapped else states
     score = 4 * config.attention.heads * tokens
     return {
-        "its captured and final states": states,
+        ROW_STATES: states,
+        "its normed final states": final,
         "the token half of its projections": token_half,
         "its projected states": kept + 2 * fused,
         "keys, values and hidden states of readings": max(one, min(half, work.readings * one)),
         "activations of a block of chains": min(half, chains * activation_numbers(config) * size),
         "attention scores": int(SCORE_COPIES * max(score, min(budget.score_bytes, chains * score))),
         "logits": max(4 * config.vocab_size, min(budget.logit_bytes, chains * 4 * config.vocab_size)),
-        "rows kept for the search": min(budget.kept_bytes, work.kept_rows * (states + kept + token_half)),
+        "rows kept for the search": min(budget.kept_bytes, work.kept_rows * (held + kept + token_half)),
     }
 
 

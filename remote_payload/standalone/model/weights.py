@@ -6,6 +6,8 @@ from typing import NamedTuple
 import torch
 from torch.nn import functional
 
+from remote_payload.standalone.mapped import let_go
+
 
 class Linear(NamedTuple):
     """y = x W^T + b."""
@@ -33,7 +35,11 @@ class Weights:
 
     def __call__(self, name: str) -> torch.Tensor:
         """The tensor; the loader has checked that it is there."""
-        return self.stored[self.prefix + name].to(device=self.device, dtype=self.dtype)
+        stored = self.stored[self.prefix + name]
+        taken = stored.to(device=self.device, dtype=self.dtype)
+        if taken is not stored:
+            let_go(stored)
+        return taken
 
     def optional(self, name: str) -> torch.Tensor | None:
         """The tensor, or None where there is none."""
@@ -46,7 +52,10 @@ class Weights:
     def joined(self, names: tuple[str, ...]) -> Linear:
         """Several projections of the same input as one: weights and biases one below the other."""
         parts = [self.linear(name) for name in names]
+        weight = torch.cat([part.weight for part in parts])
+        for part in parts:
+            let_go(part.weight)
         if all(part.bias is None for part in parts):
-            return Linear(torch.cat([part.weight for part in parts]), None)
+            return Linear(weight, None)
         biases = [part.weight.new_zeros(len(part.weight)) if part.bias is None else part.bias for part in parts]
-        return Linear(torch.cat([part.weight for part in parts]), torch.cat(biases))
+        return Linear(weight, torch.cat(biases))

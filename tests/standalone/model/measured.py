@@ -4,12 +4,12 @@ A process of its own, because the peak of a process never comes down again. LIMI
 """
 
 import json
-import resource
 import sys
 
 import torch
 
 from remote_payload.standalone.graph import GroupedAttention, Reading
+from remote_payload.standalone.machine import peak_memory_bytes
 from remote_payload.standalone.model.drafter import Drafter
 from remote_payload.standalone.model.memory import Work, plan
 from tests.standalone.model.made import Made, make, make_row
@@ -44,7 +44,7 @@ def main() -> None:
     positions = torch.arange(15, TOKENS, 16)
     with torch.inference_mode():
         drafter.draft(drafter.prepare(row.tokens, states, positions), readings, 2)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    peak = peak_memory_bytes()
     print(json.dumps({"expected": told.expected_peak_bytes, "peak": peak, "parts": [p.name for p in told.parts]}))
 
 
