@@ -3,17 +3,23 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+SGLANG_VENV := .sglang-venv
+SGLANG_READY := $(SGLANG_VENV)/.ready
 
-.PHONY: demo test test-all lint bench clean
+.PHONY: demo test test-sglang test-all lint bench clean
 
 demo: $(READY)
 	$(BIN)/eagle3-remote demo
 
 test: $(READY)
-	$(BIN)/python -m pytest -m "not slow" tests
+	$(BIN)/python -m pytest -m "not slow and not sglang" tests
 
 test-all: $(READY)
-	$(BIN)/python -m pytest tests
+	$(BIN)/python -m pytest -m "not sglang" tests
+
+# The real SGLang on this machine's CPU, in an environment of its own (2.5 GB): see tests/sglang/.
+test-sglang: $(READY) $(SGLANG_READY)
+	$(BIN)/python -m pytest -m sglang tests/sglang
 
 lint: $(READY)
 	$(BIN)/ruff format --check .
@@ -30,5 +36,12 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev]"
 	touch $(READY)
 
+# The published wheel, unchanged and without the CUDA packages it would bring; beside it what it imports on a CPU.
+$(SGLANG_READY): tests/sglang/requirements.txt
+	$(PYTHON) -m venv $(SGLANG_VENV)
+	$(SGLANG_VENV)/bin/python -m pip install --quiet --requirement tests/sglang/requirements.txt
+	$(SGLANG_VENV)/bin/python -m pip install --quiet --no-deps sglang==0.5.23
+	touch $(SGLANG_READY)
+
 clean:
-	rm -rf $(VENV) dist build
+	rm -rf $(VENV) $(SGLANG_VENV) dist build

@@ -17,7 +17,7 @@ _TOKENS, _MAP = "speculative_num_draft_tokens", "speculative_token_map"
 _QUANTIZATION = "speculative_draft_model_quantization"
 _CAP = "max_running_requests"
 _THRESHOLDS = ("speculative_accept_threshold_single", "speculative_accept_threshold_acc")
-TOLD_APART = (_TOKENS, _STEPS, _TOPK, _MAP, _QUANTIZATION, _CAP, "speculative_adaptive", *_THRESHOLDS)
+TOLD_APART = (_TOKENS, _STEPS, _TOPK, _MAP, _QUANTIZATION, _CAP, "speculative_adaptive", "draft_class", *_THRESHOLDS)
 """Arguments with findings of their own."""
 SPELLED_FREELY = ("model_path", "speculative_draft_model_path", "tokenizer_path", "served_model_name", "device")
 """Asked for in one spelling and told in another without meaning anything."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from orchestrator.compare.served import effective
+from orchestrator.compare.served import decoded, effective
 from orchestrator.diagnosis.finding import CheckResult, Severity, Subject
 from orchestrator.diagnosis.served_arguments import has_line, log_evidence, seen
 from remote_payload.schema.bench import BenchResult, ServerFacts
@@ -55,6 +55,7 @@ def _simulated(server: ServerFacts, result: BenchResult) -> Iterator[CheckResult
 def _drafter(server: ServerFacts) -> Iterator[CheckResult]:
     target, path = effective(server, "model_path"), effective(server, "speculative_draft_model_path")
     algorithm = effective(server, "speculative_algorithm")
+    asked = next((decoded(fact.requested) for fact in server.arguments if fact.name == "draft_class"), None)
     if server.draft_class is None and path is None:
         yield DRAFTER.cannot_tell("neither log nor /server_info names the drafter", needs="the server's log")
         return
@@ -69,6 +70,15 @@ def _drafter(server: ServerFacts) -> Iterator[CheckResult]:
             evidence=(*evidence, *log_evidence(has_line(server, "draft_path_ignored"))),
             remedy=("give --draft the drafter's folder, and see that its config.json names the drafter's class",),
             refuted_by="another class in the second `Load weight end` line of the log",
+        )
+    elif asked is not None and server.draft_class is not None and asked != server.draft_class:
+        yield DRAFTER.finding(
+            f"the drafter's config.json names a {asked}, the server loaded a {server.draft_class}",
+            severity="serious" if "eagle" in server.draft_class.lower() else "fatal",
+            cause="loading",
+            evidence=(seen("class asked for", asked), *evidence),
+            remedy=("see which class the installed SGLang has for this drafter; another computes something else",),
+            refuted_by="the class of config.json in the log's `Load weight end` line",
         )
     elif algorithm == "EAGLE3" and server.draft_class is not None and "eagle" not in server.draft_class.lower():
         yield DRAFTER.finding(

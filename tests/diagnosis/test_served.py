@@ -125,6 +125,18 @@ def test_another_class_than_an_eagle3_drafters(name: str, words: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("asked", "loaded", "severity"),
+    [
+        ("LlamaForCausalLMEagle3", "LlamaForCausalLMEagle", "serious"),
+        ("LlamaForCausalLMEagle3", "Qwen2ForCausalLM", "fatal"),
+    ],
+)
+def test_another_class_than_the_config_names(asked: str, loaded: str, severity: str) -> None:
+    server = made_server(asked={"draft_class": asked}, runs={"draft_class": loaded}, draft_class=loaded)
+    assert found(one_load(server), f"names a {asked}, the server loaded a {loaded}").severity == severity
+
+
+@pytest.mark.parametrize(
     ("rule", "gpus", "severity"),
     [
         ("spec_v1", ("H200",), "minor"),

@@ -21,7 +21,7 @@ def __getattr__(name):
     return refuse
 
 
-# -- the table from requests to cache slots ------------------------------------------------------------------------------
+# -- the table from requests to cache slots ---------------------------------------------------------------
 
 
 def assign_req_to_token_pool_cpu(rows, table, starts, ends, slots, _width):
@@ -67,7 +67,7 @@ def copy_all_layer_kv_cache_cpu(pointers, strides, targets, sources):
             ctypes.memmove(base + target * stride, row, stride)
 
 
-# -- tokens of a verify step ---------------------------------------------------------------------------------------------
+# -- tokens of a verify step ---------------------------------------------------------------
 
 
 def fill_bonus_tokens_cpu(tokens, counts, bonus, stride):
@@ -95,7 +95,7 @@ def rotate_input_ids_cpu(tokens, starts, lengths, news, last_places=None):
         tokens[place] = news[index]
 
 
-# -- the tree of drafts --------------------------------------------------------------------------------------------------
+# -- the tree of drafts ---------------------------------------------------------------
 
 
 def build_tree_kernel_efficient_cpu(
@@ -104,7 +104,7 @@ def build_tree_kernel_efficient_cpu(
     """Link the selected drafts into a tree, and say which nodes each of them may see.
 
     Node 0 is the verified token, node i the draft `selected[i - 1]`: a number among all candidates whose parent is the
-    group of topk that it came from, group 0 being the root's. Modes: 0 = mask rows hold the prefix, too; 1 = they do not.
+    group of topk that it came from, group 0 being the root's. Mode 0: mask rows hold the prefix, too; 1: they do not.
     """
     if int(mode) not in (0, 1):
         raise NotImplementedError(f"this stand-in has no bit-packed tree masks (mode {mode})")
@@ -186,11 +186,28 @@ def verify_tree_greedy_cpu(
         output[place] = said[place]
 
 
-# -- attention -----------------------------------------------------------------------------------------------------------
+# -- attention ---------------------------------------------------------------
 
 
 def decode_attention_cpu(
-    q, keys, values, _k_scale, _v_scale, out, k, v, slots, _logits, table, rows, lengths, scaling, cap, cross, window, *_more
+    q,
+    keys,
+    values,
+    _k_scale,
+    _v_scale,
+    out,
+    k,
+    v,
+    slots,
+    _logits,
+    table,
+    rows,
+    lengths,
+    scaling,
+    cap,
+    cross,
+    window,
+    *_more,
 ):
     """One new token a request (or candidate): its key and value go into the cache, then it sees all of them.
 

@@ -1,5 +1,6 @@
-"""Importable, and nothing more: SGLang imports torchvision for image models when it starts, and the published wheel of
-torchvision does not load beside a CPU build of torch. Every submodule and every name in them exists; none does anything.
+"""Importable, and nothing more: every submodule and every name in them exists, and none does anything.
+
+SGLang imports torchvision for image models when it starts, and its published wheel does not load beside a CPU torch.
 """
 
 import importlib.abc

@@ -1,0 +1,62 @@
+"""The bundled pair as a server needs it: the whole target, and drafters broken in one way each."""
+
+import gzip
+import json
+import lzma
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from safetensors.torch import load, load_file, save_file
+
+from orchestrator.demo.stage import DATA as BUNDLED
+
+HERE = Path(__file__).parents[1] / "sglang" / "data"
+
+
+def served_truth() -> dict[str, Any]:
+    """`prompts`, `output_ids` and `histograms` by configuration, as the real server answered."""
+    value = json.loads(gzip.decompress((HERE / "served.json.gz").read_bytes()))
+    assert isinstance(value, dict)
+    return value
+
+
+def write_prompts(path: Path, prompts: Sequence[Sequence[int]]) -> Path:
+    """A JSONL of token ids, a prompt a line."""
+    lines = (json.dumps({"input_ids": ids, "n_prompt_tokens": len(ids)}) for ids in prompts)
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return path
+
+
+def write_target(folder: Path) -> Path:
+    """The target with all its layers and its tokenizer."""
+    folder.mkdir()
+    for path in (HERE / "target").iterdir():
+        if path.suffix != ".xz":
+            shutil.copyfile(path, folder / path.name)
+    tensors = load(lzma.decompress((HERE / "target" / "layers.safetensors.xz").read_bytes()))
+    tensors |= load_file(BUNDLED / "target" / "model-00001-of-00001.safetensors")
+    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+    return folder
+
+
+def write_draft(folder: Path, name: str, ids: Sequence[int] | None = None, *, top_level: bool = False) -> Path:
+    """A bundled drafter; `ids`: other aux ids in its config, at the `top_level`, where SGLang does not look."""
+    shutil.copytree(BUNDLED / name, folder)
+    path = folder / "config.json"
+    config = json.loads(path.read_text())
+    if top_level:
+        config["eagle_aux_hidden_state_layer_ids"] = config.pop("eagle_config")["eagle_aux_hidden_state_layer_ids"]
+    if ids is not None:
+        config["eagle_config"]["eagle_aux_hidden_state_layer_ids"] = list(ids)
+    path.write_text(json.dumps(config))
+    return folder
+
+
+def write_unloaded_draft(folder: Path) -> Path:
+    """A drafter whose tensors have names that SGLang skips without a word: it serves with random weights."""
+    shutil.copytree(BUNDLED / "drafter_std", folder)
+    path = folder / "model.safetensors"
+    save_file({f"draft_model.{name}": tensor for name, tensor in load_file(path).items()}, path)
+    return folder
