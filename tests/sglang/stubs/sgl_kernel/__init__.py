@@ -226,16 +226,22 @@ def extend_attention_cpu(
     q, _k, _v, out, keys, values, _k_scale, _v_scale, table, rows, lengths, news, starts, _longest, scaling, cap, cross,
     window, _encoder, _sinks, tree_mask, causal,
 ):  # fmt: skip
-    """Several new tokens a request, whose keys and values are in the cache already; `lengths` count them, too."""
+    """Several new tokens a request, whose keys and values are in the cache already; `lengths` count them, too.
+
+    A tree's mask says which of the new tokens each may see; of the prefix they see all, whether it is in the mask or not.
+    """
     _refuse(cap, cross, window)
     taken = 0
+    holds_prefix = tree_mask is not None and tree_mask.numel() != int((news * news).sum())
     sizes = zip(rows.tolist(), lengths.tolist(), news.tolist(), starts.tolist(), strict=True)
     for row, length, new, start in sizes:
         seen = table[row, :length].long()
         mask = None
         if tree_mask is not None:
-            mask = tree_mask.view(-1)[taken : taken + new * length].view(new, length).bool()
-            taken += new * length
+            width = length if holds_prefix else new
+            own = tree_mask.view(-1)[taken : taken + new * width].view(new, width).bool()
+            mask = torch.cat([own.new_ones(new, length - width), own], dim=1)
+            taken += new * width
         elif causal:
             mask = torch.arange(length)[None, :] <= torch.arange(length - new, length)[:, None]
         out[start : start + new] = _attend(q[start : start + new], keys[seen], values[seen], scaling, mask)
