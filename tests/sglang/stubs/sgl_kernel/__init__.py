@@ -228,7 +228,7 @@ def extend_attention_cpu(
 ):  # fmt: skip
     """Several new tokens a request, whose keys and values are in the cache already; `lengths` count them, too.
 
-    A tree's mask says which of the new tokens each may see; of the prefix they see all, whether it is in the mask or not.
+    A tree's mask says which of the new tokens each may see; of the prefix they see all, in the mask or not.
     """
     _refuse(cap, cross, window)
     taken = 0
