@@ -1,0 +1,54 @@
+"""A served benchmark in the store, shown again by `runs show`."""
+
+import dataclasses
+import gzip
+import json
+
+import pytest
+
+from orchestrator.records import RunRecord
+from orchestrator.store import Store
+from remote_payload.schema import to_json
+from tests.cli.conftest import Eagle
+from tests.support.made_bench import made_paired
+from tests.support.made_runs import made_run, put_files
+
+
+@pytest.fixture
+def record(store: Store) -> RunRecord:
+    record = made_run("bench-20260102-0304-ab12cd")
+    record = dataclasses.replace(record, spec=dataclasses.replace(record.spec, job_kind="bench"))
+    result, requests = made_paired()
+    lines = "".join(f"{to_json(item)}\n" for item in requests)
+    run = store.begin(record)
+    put_files(run, {"bench.json": to_json(result).encode(), "requests.jsonl.gz": gzip.compress(lines.encode())})
+    return record
+
+
+def test_it_is_shown_again_from_what_came_home(eagle: Eagle, record: RunRecord) -> None:
+    short, long = eagle("runs", "show", "last"), eagle("runs", "show", record.run_id, "--verbose")
+    assert short.code == long.code == 0, short.err + long.err
+    assert short.out.startswith("Slower than plain decoding at 1 user: 56.8 against 90.0 tok/s (0.63x)")
+    assert "Tokens per verify = output tokens / verify steps" in " ".join(long.out.split())
+    value = eagle("runs", "show", "last", "--json").json
+    assert value["run"]["job_kind"] == "bench"
+    assert len(value["requests"]) == 48
+    assert value["result"]["workload"]["sha256"] == "cd" * 32
+
+
+def test_a_broken_line_is_named_with_its_file(eagle: Eagle, record: RunRecord, store: Store) -> None:
+    path = store.run_dir(record.run_id).result
+    bench = (path / "bench.json").read_bytes()
+    put_files(
+        store.run_dir(record.run_id), {"bench.json": bench, "requests.jsonl.gz": gzip.compress(b'{"point": 1}\n')}
+    )
+    answer = eagle("runs", "show", "last")
+    assert answer.code == 40
+    assert "requests.jsonl.gz, line 1" in answer.err
+
+
+def test_a_result_that_changed_is_refused(eagle: Eagle, record: RunRecord, store: Store) -> None:
+    path = store.run_dir(record.run_id).result / "bench.json"
+    value = json.loads(path.read_text())
+    path.write_text(json.dumps({**value, "seconds": 1.0}))
+    assert eagle("runs", "show", "last").code == 5
