@@ -5,7 +5,7 @@
         ... ask server.url ...
         server.sent[0]      # when it sent each chunk of the first request, on the monotonic clock
 
-What it says in `meta_info` was recorded from real servers; see `recorded_meta`.
+What it says in `meta_info` was recorded from real servers: `RECORDED_META`.
 """
 
 import json
