@@ -14,6 +14,7 @@ from orchestrator.diagnosis.served_measurement import (
     check_baseline,
     check_load,
     check_machine,
+    check_workload,
     load_words,
 )
 from remote_payload.schema.bench import BenchResult, MachineSample, RequestSample
@@ -62,7 +63,7 @@ def diagnose_served(
     for load in figures.loads:
         results += check_load(load)
     results += [check_answers(requests)] if requests else []
-    results += [*check_baseline(figures), *check_machine(machine)]
+    results += [*check_workload(result.workload), *check_baseline(figures), *check_machine(machine)]
     unique = tuple({(item.title, item.outcome, item.summary): item for item in results}.values())
     found = [item for item in unique if item.outcome == "finding"]
     findings = tuple(sorted(found, key=lambda item: SEVERITIES.index(item.severity or "note")))
@@ -145,7 +146,8 @@ def _pair_words(item: PairedLoad, draft: Draft) -> str:
     load = load_words(item.spec).removesuffix(" (spec)")
     line = f"{word} plain decoding {load}: {ours or 0:.1f} against {theirs or 0:.1f} tok/s"
     if pairing.speedup.value is not None:
-        line += f" ({pairing.speedup.value:.2f}x)"
+        sure = "" if pairing.speedup.low is not None else ", too few repeats for an interval"
+        line += f" ({pairing.speedup.value:.2f}x{sure})"
     if pairing.accept_length is None or pairing.step_cost is None:
         return line
     ceiling = "" if draft.ceiling is None else f" of {draft.ceiling}"

@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Sequence
 
 from orchestrator.compare.served import CLIENT_BOUND, LoadFigures, ServedFigures
+from orchestrator.compare.served_speed import tokens_of
 from orchestrator.diagnosis.finding import CheckResult, Evidence, Subject, count, figure
 from orchestrator.diagnosis.served_arguments import seen
-from remote_payload.schema.bench import MachineSample, RequestSample
+from remote_payload.schema.bench import MachineSample, RequestSample, WorkloadFacts
 
 REQUESTS = Subject(check="K13", title="requests")
 CLIENT = Subject(check="K13", title="client")
@@ -13,6 +14,8 @@ CACHE = Subject(check="K13", title="prefix cache")
 ANSWERS = Subject(check="K13", title="answers' own numbers")
 WORKS = Subject(check="K13", title="drafter at work")
 BASELINE = Subject(check="K13", title="plain decoding")
+TEXT = Subject(check="K13", title="text")
+TRAFFIC = Subject(check="K13", title="other traffic")
 MACHINE = Subject(check="K13", title="GPU clocks")
 
 NOT_WORKING = 1.05
@@ -21,6 +24,8 @@ WARM = 0.01
 """Share of prompt tokens from the prefix cache from which on a run is not comparable with a cold one."""
 CLOCK_SPREAD = 0.05
 """Relative spread of the SM clock within a run beyond which the machine is part of what was measured."""
+FOREIGN = 0.05
+"""Tokens beyond ours that a server may have counted meanwhile, relative, before somebody else is suspected."""
 LATE_S = 0.05
 """Delay of a send from which on the load was not the one that was asked for."""
 
@@ -34,8 +39,31 @@ def check_load(load: LoadFigures) -> Iterator[CheckResult]:
         yield _client(load, where)
     if load.cached_share is not None and load.cached_share > WARM:
         yield _warm(load, where)
+    yield from _foreign(load, where)
     if load.side == "spec" and load.requests:
         yield from _works(load, where)
+
+
+def check_workload(workload: WorkloadFacts) -> Iterator[CheckResult]:
+    """Text on which an accept length means little."""
+    if workload.form == "random":
+        yield TEXT.finding(
+            "the prompts are random tokens: their accept length says nothing about any text",
+            severity="serious",
+            cause="data",
+            evidence=(seen("prompts", workload.source),),
+            remedy=("give the prompts that you serve (--prompts); random ones serve for step costs alone",),
+            refuted_by="the same accept length on real text",
+        )
+    if workload.ignore_eos:
+        yield TEXT.finding(
+            "the end of text is ignored: what follows it is no text, and its acceptance is nobody's",
+            severity="note",
+            cause="data",
+            evidence=(seen("ignore_eos", "true"),),
+            remedy=("leave --ignore-eos out where accept lengths are compared with served ones",),
+            refuted_by="the same accept length with the end respected",
+        )
 
 
 def check_answers(requests: Sequence[RequestSample]) -> CheckResult:
@@ -131,6 +159,27 @@ def _client(load: LoadFigures, where: str) -> CheckResult:
         remedy=("the server may be faster than this: lower the concurrency, or read `--harness sglang` beside it",),
         refuted_by="the same throughput from two clients",
     )
+
+
+def _foreign(load: LoadFigures, where: str) -> Iterator[CheckResult]:
+    """Whether the server's own counters grew by more than our requests account for."""
+    for point in load.points:
+        before = None if point.before is None else point.before.generation_tokens
+        after = None if point.after is None else point.after.generation_tokens
+        ours = sum(tokens_of(item) for item in load.requests if item.point == point.point)
+        if before is None or after is None or not ours:
+            continue
+        counted = after - before
+        if counted > (1 + FOREIGN) * ours:
+            yield TRAFFIC.finding(
+                f"somebody else used the server {where}: it made {counted:.0f} tokens, {ours} of them ours",
+                severity="serious",
+                cause="engine",
+                evidence=(count("tokens of ours", ours), seen("tokens it counted", counted)),
+                remedy=("measure when nobody else sends requests, or start a server of your own",),
+                refuted_by="counters that grow by our tokens alone",
+            )
+            return
 
 
 def _warm(load: LoadFigures, where: str) -> CheckResult:

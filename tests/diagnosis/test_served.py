@@ -16,6 +16,8 @@ from remote_payload.schema.bench import (
     RequestSample,
     ServerFacts,
     SglangFacts,
+    Snapshot,
+    WorkloadFacts,
 )
 from tests.support.made_bench import SHAPE, made_bench, made_paired, made_point, made_request, made_server
 
@@ -185,6 +187,35 @@ def test_a_measurement_with_faults_of_its_own() -> None:
     assert "1 of 8" in found(diagnosis, "contradict").summary
 
 
+@pytest.mark.parametrize(
+    ("changes", "words", "severity"),
+    [({"form": "random"}, "random tokens", "serious"), ({"ignore_eos": True}, "end of text is ignored", "note")],
+)
+def test_text_that_says_little(changes: Mapping[str, Any], words: str, severity: str) -> None:
+    items = tuple(made_request(0, i, histogram=(10, 8, 6, 9)) for i in range(8))
+    plain = made_bench([made_server()], [made_point(0, items)])
+    result = made_bench(plain.servers, plain.points, workload=WorkloadFacts(**{**vars(plain.workload), **changes}))
+    assert found(judged(result, items), words).severity == severity
+
+
+@pytest.mark.parametrize(("counted", "told"), [(512.0, False), (520.0, False), (900.0, True)])
+def test_a_server_that_somebody_else_uses(counted: float, told: bool) -> None:
+    items = tuple(made_request(0, i, histogram=(10, 8, 6, 9)) for i in range(8))
+    before = Snapshot(time_s=0.0, generation_tokens=100.0)
+    point = made_point(0, items, before=before, after=Snapshot(time_s=9.0, generation_tokens=100.0 + counted))
+    titles = [item.title for item in judged(made_bench([made_server()], [point]), items).findings]
+    assert titles == (["other traffic"] if told else [])
+
+
+def test_drawn_outputs_are_not_compared() -> None:
+    result, requests = made_paired()
+    drawn = made_bench(
+        result.servers, result.points, workload=WorkloadFacts(**{**vars(result.workload), "temperature": 0.7})
+    )
+    (both,) = served_figures(drawn, requests).pairs
+    assert both.pairing.identical.value is None
+
+
 def test_clocks_that_moved() -> None:
     items = tuple(made_request(0, i, histogram=(10, 8, 6, 9)) for i in range(8))
     samples = [
@@ -211,6 +242,7 @@ def test_slower_faster_and_not_to_be_told() -> None:
     assert judged(*made_paired(spec_tok_s=150.0)).verdict == "faster"
     assert judged(*made_paired(spec_tok_s=90.5, repeats=1)).verdict == "no_difference"
     assert judged(*made_paired(spec_tok_s=150.0, repeats=1)).verdict == "faster"
+    assert "(1.67x, too few repeats for an interval)" in judged(*made_paired(spec_tok_s=150.0, repeats=1)).headline
 
 
 def test_a_baseline_that_is_too_slow_is_not_believed() -> None:
