@@ -7,7 +7,15 @@ from orchestrator.report.bench_content import report_bench
 from orchestrator.report.content import RunReport, StandaloneReport, report_standalone
 from orchestrator.report.question import Question
 from orchestrator.store import Store
-from orchestrator.store.results import read_bench, read_heldout, read_hits, read_machine, read_requests, read_standalone
+from orchestrator.store.results import (
+    read_bench,
+    read_harness,
+    read_heldout,
+    read_hits,
+    read_machine,
+    read_requests,
+    read_standalone,
+)
 
 
 def review(store: Store, record: RunRecord, question: Question | None = None) -> RunReport:
@@ -24,7 +32,10 @@ def review(store: Store, record: RunRecord, question: Question | None = None) ->
         )
     run = store.run_dir(record.run_id)
     if record.job_kind == "bench":
-        return RunReport(record=record, bench=report_bench(read_bench(run), read_requests(run), read_machine(run)))
+        result = read_bench(run)
+        harness = read_harness(run, [one.result_file for one in result.harness if one.result_file is not None])
+        told = report_bench(result, read_requests(run), read_machine(run), harness)
+        return RunReport(record=record, bench=told)
     found = report_standalone(read_standalone(run), read_hits(run), read_heldout(run), question)
     return RunReport(record=record, standalone=found)
 

@@ -1,9 +1,10 @@
 """What a report on a served benchmark says, before it is a text: the result and what was made of it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from orchestrator.compare.served import ServedFigures, served_figures
+from orchestrator.compare.served_harness import HarnessFigures, harness_figures
 from orchestrator.diagnosis.served import ServedDiagnosis, diagnose_served
 from remote_payload.schema.bench import BenchResult, MachineSample, RequestSample
 
@@ -17,12 +18,17 @@ class BenchReport:
     figures: ServedFigures
     diagnosis: ServedDiagnosis
     machine_samples: int
+    harness: tuple[HarnessFigures, ...] = ()
+    """What SGLang's own tool says, a call each."""
 
 
 def report_bench(
-    result: BenchResult, requests: Sequence[RequestSample], machine: Sequence[MachineSample] = ()
+    result: BenchResult,
+    requests: Sequence[RequestSample],
+    machine: Sequence[MachineSample] = (),
+    harness: Mapping[str, str] | None = None,
 ) -> BenchReport:
-    """Make the figures and judge them."""
+    """Make the figures and judge them; `harness`: the texts of its tool's files by name."""
     figures = served_figures(result, requests)
     return BenchReport(
         result=result,
@@ -30,4 +36,7 @@ def report_bench(
         figures=figures,
         diagnosis=diagnose_served(result, requests, figures, machine),
         machine_samples=len(machine),
+        harness=tuple(
+            found for name, text in (harness or {}).items() if (found := harness_figures(name, text)) is not None
+        ),
     )

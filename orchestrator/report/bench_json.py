@@ -24,6 +24,7 @@ def bench_json(report: BenchReport) -> dict[str, Any]:
         "draft": {**dataclasses.asdict(figures.draft), "ceiling": figures.draft.ceiling},
         "loads": [_load(load, figures.draft.num_draft_tokens) for load in figures.loads],
         "pairs": [_pair(item) for item in figures.pairs],
+        "harness": [dataclasses.asdict(one) for one in report.harness],
         "requests": [
             {
                 name: getattr(item, name)

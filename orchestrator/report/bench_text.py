@@ -142,8 +142,14 @@ def _depths(found: Acceptance) -> list[str]:
 
 
 def _harness(report: BenchReport) -> list[str]:
-    lines = ["SGLang's own benchmark tool, unchanged:"]
+    told = {one.file: one for one in report.harness}
+    rows = [["side", "tok/s", "accept length", "TTFT ms", "TPOT ms", "completed", "file"]]
     for run in report.result.harness:
-        ended = "" if run.returncode == 0 else f", exit code {run.returncode}"
-        lines.append(f"  {run.side}: {run.result_file or 'no result'}{ended}")
-    return lines
+        one = told.get(run.result_file or "")
+        figures = ["-"] * 5
+        if one is not None:
+            parts = (one.output_throughput, one.accept_length, one.median_ttft_ms, one.median_tpot_ms)
+            figures = [*(number(part) for part in parts), UNKNOWN if one.completed is None else str(one.completed)]
+        ended = "" if run.returncode == 0 else f" (exit code {run.returncode})"
+        rows.append([run.side, *figures, f"{run.result_file or 'none'}{ended}"])
+    return ["SGLang's own tool, by its own definitions (medians):", *table(rows, "  ")]

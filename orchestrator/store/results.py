@@ -4,7 +4,7 @@ import gzip
 import hashlib
 import json
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -73,6 +73,12 @@ def read_requests(run: RunDir) -> tuple[RequestSample, ...]:
 def read_machine(run: RunDir) -> tuple[MachineSample, ...]:
     """The machine while it was measured, in file order."""
     return _records(MachineSample, run.result / "machine.jsonl.gz")
+
+
+def read_harness(run: RunDir, names: Sequence[str]) -> dict[str, str]:
+    """The texts of these files of SGLang's own tool, as far as they are there."""
+    paths = {name: run.result / name for name in names}
+    return {name: read_text(path) for name, path in paths.items() if path.is_file()}
 
 
 def _records(record: type[R], path: Path) -> tuple[R, ...]:

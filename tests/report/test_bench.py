@@ -58,8 +58,12 @@ def test_a_tree_shows_its_depth_and_its_nodes() -> None:
 
 def test_sglangs_own_tool_alone() -> None:
     run = HarnessRun(side="spec", argv=("python",), returncode=0, result_file="sglang_bench.jsonl")
-    text = view_text(report(made_bench([made_server()], [], harness=(run,)), ()), "report")
-    assert "spec: sglang_bench.jsonl" in text
+    line = '{"request_rate": Infinity, "completed": 8, "output_throughput": 57.1, "accept_length": 1.9}'
+    result = made_bench([made_server()], [], harness=(run, HarnessRun(**{**vars(run), "result_file": None})))
+    told = report_bench(result, (), harness={"sglang_bench.jsonl": f"{line}\nno json\n"})
+    text = view_text(dataclasses.replace(report(result, ()), bench=told), "report")
+    assert "spec  57.10  1.90           unknown  unknown  8          sglang_bench.jsonl" in text
+    assert "spec  -      -              -        -        -          none" in text
 
 
 def test_json_holds_every_figure() -> None:
