@@ -108,15 +108,27 @@ class FullMeasure:
         share = (time.perf_counter() - started) / len(finals)
         for tally, own in zip(finals, counted_hits(judged, hits), strict=True):
             tally.add(own, share, keep=False)
+        wanted = self._wanted_in_vocab(judged, readings, steps)
         records = tuple(
-            reading_hits(index, judged, reading, own, self._in_vocab(judged, reading, tokens, steps))
-            for reading, own, tokens in zip(readings, hits, proposed, strict=True)
+            reading_hits(index, judged, reading, own, None if aim is None else (tokens == aim).cpu())
+            for reading, own, tokens, aim in zip(readings, hits, proposed, wanted, strict=True)
         )
         return row_facts(index, judged, teacher, readings[0].graph), records
 
-    def _in_vocab(self, judged: JudgedRow, reading: Reading, proposed: torch.Tensor, steps: int) -> torch.Tensor | None:
-        """Hits against the teacher's choice among the drafter's tokens, (P, K); None = no final state is stored."""
-        if judged.row.final is None:
-            return None
-        choices = self.measurer.teacher.answers_in_vocab(judged.row.final, judged.answers, reading.graph)
-        return (proposed == aims(choices, judged.positions, steps).to(proposed.device)).cpu()
+    def _wanted_in_vocab(
+        self, judged: JudgedRow, readings: Sequence[Reading], steps: int
+    ) -> Sequence[torch.Tensor | None]:
+        """For each reading the teacher's choices among the drafter's tokens, (P, K); None = no final state is stored.
+
+        The head speaks once for all readings of one vocabulary, which are mostly all of them.
+        """
+        teacher, final = self.measurer.teacher, judged.row.final
+        if final is None:
+            return [None] * len(readings)
+        made: dict[str | None, torch.Tensor] = {}
+        for reading in readings:
+            name = reading.graph.vocabulary if reading.graph else None
+            if name not in made:
+                choices = teacher.answers_in_vocab(final, judged.answers, reading.graph)
+                made[name] = aims(choices, judged.positions, steps).to(judged.wanted.device)
+        return [made[reading.graph.vocabulary if reading.graph else None] for reading in readings]

@@ -14,6 +14,8 @@ FEWEST = 3
 """The search itself drops none of the best three."""
 LEAST_SHARE = 0.02
 """A change of the computation must add at least this share of accepted drafts to be worth a name."""
+LEAST_GAIN = 0.01
+"""And at least so many accepted drafts a position: where next to nothing fits, a share of it is nothing."""
 LIKELY = 2.0
 """Standard errors a change must be ahead by on the sample to be followed."""
 DOUBT = 2.0
@@ -61,11 +63,16 @@ def race(sample: Sample, base: Tally, rivals: Sequence[Tally], steps: int, doing
 
 def is_ahead(gain: Gain, base: Tally, sure: float) -> bool:
     """Whether a gain over `base` is worth a name and `sure` standard errors beyond chance."""
-    return gain.mean > 0 and gain.mean >= max(sure * gain.error, LEAST_SHARE * base.score)
+    return gain.mean >= max(sure * gain.error, _worth(base))
 
 
 def _may_win(gain: Gain, base: Tally) -> bool:
-    return gain.mean + DOUBT * gain.error > LEAST_SHARE * base.score
+    return gain.mean + DOUBT * gain.error > _worth(base)
+
+
+def _worth(base: Tally) -> float:
+    """What a change must add to be worth a name, in accepted drafts a position."""
+    return max(LEAST_SHARE * base.score, LEAST_GAIN)
 
 
 def _drop(live: list[Tally], dropped: list[Tally], keep: int) -> None:

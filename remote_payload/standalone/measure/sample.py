@@ -35,6 +35,11 @@ class Sample:
         self._kept: dict[int, JudgedRow] = {}
         self._complete = False
 
+    @property
+    def rows_in_all(self) -> int:
+        """Rows that the final readings are measured on, about: unusable ones are among them."""
+        return len(self._source.reader.folder.files)
+
     def rows(self, doing: str) -> Iterator["SampleRow"]:
         """Every row of the sample, prepared; progress is told as `doing`."""
         total = min(self._count, max(0, len(self._source.reader.folder.files) - self._skip))

@@ -14,6 +14,10 @@ ASCENTS = 2
 """How often every fc slot is tried with every captured state."""
 STARTS = 3
 """From so many starts."""
+FEWEST_TRIES = 240
+"""Of many states so many choices may be tried, however few rows there are."""
+TIMES_ONE_READING = 2
+"""And as many as cost so many times what one reading with all steps costs on all rows."""
 
 
 @dataclass(frozen=True)
@@ -67,30 +71,38 @@ class SlotSearch:
         task = self.task
         declared = task.declared.slots if task.declared else None
         begun = wirings.starts(task.captured, task.slots, task.states, declared)
+        allowed, every = self._allowed(), True
+        begun = wirings.thinned(begun, allowed // 3)
         best = self._first_steps(begun, graph, "starts")
         tried = set(begun)
         for _ in range(ASCENTS):
             before = best
-            for slot in range(task.slots):
-                rivals = list(
-                    dict.fromkeys(c for choice in best for c in wirings.replaced(choice, slot, task.captured))
-                )
-                tried.update(rivals)
-                best = self._first_steps(rivals, graph, f"fc slot {slot} with every state")
-            rivals = list(dict.fromkeys(c for choice in best for c in wirings.beside(choice, task.captured)))
-            tried.update(rivals)
-            best = self._first_steps(rivals, graph, "neighbours of the best")
+            for slot in (*range(task.slots), None):
+                left = (allowed - len(tried)) // (task.slots + 1 - (task.slots if slot is None else slot))
+                rivals, whole = wirings.rivals(best, slot, task.captured, left)
+                every = every and whole
+                if rivals:
+                    tried.update(rivals)
+                    what = "neighbours of the best" if slot is None else f"fc slot {slot} with other states"
+                    best = self._first_steps([*best, *rivals], graph, what)
             if best == before:
                 break
         total = wirings.count(task.captured, task.slots)
+        how = (
+            "each fc slot was tried with every state" if every else "each fc slot with as many as so few rows are worth"
+        )
         self.track.skip(
             f"{total - len(tried):,} of {total:,} ordered choices of captured states",
-            "too many to try all: starts spread over all states, then each fc slot was tried with every state",
+            f"too many to try all: starts spread over all states, then {how}",
         )
         return list(dict.fromkeys([*best, *wirings.orders(best[0])]))
 
+    def _allowed(self) -> int:
+        """How many choices may be tried: one is tried by its first step on about one row."""
+        return max(FEWEST_TRIES, TIMES_ONE_READING * self.sample.rows_in_all * self.task.steps)
+
     def _first_steps(self, choices: Iterable[tuple[int, ...]], graph: Graph, what: str) -> list[tuple[int, ...]]:
-        readings = [self._reading(choice, graph) for choice in choices]
+        readings = [self._reading(choice, graph) for choice in dict.fromkeys(choices)]
         best = self._screen(readings, STARTS, f"{what}: first step of {len(readings)} wirings")
         return [tally.reading.slots for tally in best]
 

@@ -67,6 +67,27 @@ def beside(choice: Slots, captured: int) -> list[Slots]:
     return list(dict.fromkeys(usable))
 
 
+def thinned(choices: list[Slots], most: int) -> list[Slots]:
+    """At most so many of the choices, spread over all of them; the first ones, which are likely ones, all stay."""
+    first, rest = choices[: most // 4], choices[most // 4 :]
+    room = max(1, most - len(first))
+    return first + [rest[at * len(rest) // room] for at in range(room)] if len(rest) > room else choices
+
+
+def rivals(best: Sequence[Slots], slot: int | None, captured: int, most: int) -> tuple[list[Slots], bool]:
+    """At most so many rivals of the best choices, and whether these are all of the first one's.
+
+    All of each choice; else of the first alone; else some of these, spread over all. A choice's rivals have other
+    states in fc slot `slot`; without a slot they are its neighbours with all slots moved.
+    """
+    for choices in (best, best[:1]):
+        several = (beside(one, captured) if slot is None else replaced(one, slot, captured) for one in choices)
+        found = [rival for rival in dict.fromkeys(rival for own in several for rival in own) if rival not in best]
+        if len(found) <= most:
+            return found, True
+    return [found[at * len(found) // most] for at in range(most)] if most > 0 else [], False
+
+
 def orders(choice: Slots) -> list[Slots]:
     """The choice's states in other orders, at most `FEW`."""
     return [other for other in islice(permutations(choice), FEW) if other != choice]

@@ -77,6 +77,18 @@ def test_what_cannot_be_kept_is_refused_with_what_is_needed():
     plan(checkpoint, work, dtype=torch.float32, device=CPU, limit_bytes=int((needed + 0.01) * GIB))
 
 
+def test_of_mapped_rows_a_piece_is_held_however_long_they_are():
+    def told(tokens, mapped):
+        work = Work(row_tokens=tokens, captured=62, readings=24, mapped=mapped)
+        found, _ = plan(outlined(KIMI), work, dtype=torch.bfloat16, device=CPU, limit_bytes=None)
+        return {part.name: part for part in found.parts}["its captured and final states"]
+
+    row = 63 * 7168 * 2  # bytes of a token's states
+    assert told(32768, mapped=False).size_bytes == 32768 * row
+    assert told(32768, mapped=True).size_bytes == told(8192, mapped=True).size_bytes < 32768 * row / 100
+    assert told(32768, mapped=True).mapped
+
+
 def test_a_drafter_of_the_largest_targets_fits_a_gpu_in_bfloat16():
     work = Work(row_tokens=32768, captured=62, readings=24)
     told, _ = plan(outlined(KIMI), work, dtype=torch.bfloat16, device=torch.device("cuda"), limit_bytes=24 * GIB)
