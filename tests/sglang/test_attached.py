@@ -19,7 +19,6 @@ def test_attached_to_a_server_that_is_up(serving: Running, asked: Asked, bench: 
     assert (server.attached, server.stopped) == (True, "left")
     assert found.report.figures.draft.ceiling == 4
     assert [load.concurrency for load in found.report.figures.loads] == [1, 4]
-    assert found.histograms()[: len(truth["prompts"])]
     one = [item for item in found.report.requests if item.point == 0]
     told = {item.prompt: list(item.histogram or ()) for item in one}
     assert [told[prompt] for prompt in sorted(told)] == truth["histograms"]["std_right"]
