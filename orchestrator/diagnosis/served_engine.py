@@ -116,7 +116,7 @@ def _ended(server: ServerFacts) -> Iterator[CheckResult]:
             severity="fatal",
             cause="engine",
             evidence=(seen("stopped", "died"),),
-            remedy=("the end of its log, in the run's result folder, says why",),
+            remedy=("the end of its log (server-N.log in the run's folder on the host) says why",),
             refuted_by="requests that were answered after that moment",
         )
     if server.survivors:
