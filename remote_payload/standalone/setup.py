@@ -125,7 +125,7 @@ def plan_memory(
         row_tokens=max(rows.source.reader.longest_tokens(rows.kind.captured) for rows in splits),
         captured=max(rows.kind.captured for rows in splits),
         readings=wirings.FEW,
-        kept_rows=job.search_rows * (1 + FURTHER),
+        kept_rows=min(job.search_rows * (1 + FURTHER), len(splits[0].source.reader.folder.files)),
         state_dtype=max((getattr(torch, rows.kind.dtype) for rows in splits), key=lambda dtype: dtype.itemsize),
         mapped=all(rows.source.read_by_map() for rows in splits),
     )

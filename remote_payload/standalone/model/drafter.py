@@ -20,6 +20,7 @@ from remote_payload.failure import checkpoint_failure
 from remote_payload.standalone.checkpoint.load import Checkpoint
 from remote_payload.standalone.checkpoint.rope_config import Rope
 from remote_payload.standalone.graph import Graph, Reading
+from remote_payload.standalone.mapped import let_go
 from remote_payload.standalone.model.budget import Budget
 from remote_payload.standalone.model.chains import Batch, Chains, Shared
 from remote_payload.standalone.model.fuse import Fuse
@@ -218,7 +219,9 @@ class Drafter:
         table = self._embeddings[embedding]
         if table.device != self.device:
             table = self._embeddings[embedding] = table.to(self.device)
-        return table[ids].to(self.dtype)
+        found = table[ids].to(self.dtype)
+        let_go(table)
+        return found
 
     def _angles(self, inputs: RowInputs, graph: Graph, positions: int) -> Angles:
         """Angles of draft positions 0 .. positions - 1, whose first stands at the graph's position_start."""

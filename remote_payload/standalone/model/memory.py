@@ -3,7 +3,7 @@
 The plan adds up what is held at once where the computation runs: on a GPU what torch allocates there, on a CPU the
 whole process, with the pages of mapped files that it holds (`machine.peak_memory_bytes` measures the same). Mapped
 weights are counted whole, as they are used again and again; of mapped rows, which are let go of piece by piece, one
-piece is.
+piece is, and of mapped embeddings what a row looks up.
 """
 
 from dataclasses import dataclass
@@ -92,6 +92,7 @@ def _parts(
     loading = {"loading the drafter's weights": _joining(checkpoint, dtype)}
     if device.type == "cuda":
         del row[ROW_STATES]  # they stay on the host, pieces of them travel
+        fixed["embed_tokens"] = sum(_bytes(table) for table in checkpoint.embeddings.values())
         looking = {}
     else:
         loading["the weights as they are stored"] = _stored_twice(checkpoint, dtype)
@@ -120,7 +121,7 @@ def _model(checkpoint: Checkpoint, work: Work, dtype: torch.dtype) -> dict[str, 
     again = 0 if head.dtype == work.state_dtype else head.numel() * work.state_dtype.itemsize
     return {
         "the drafter's weights": sum(weight.numel() for weight in checkpoint.weights.values()) * dtype.itemsize,
-        "embed_tokens": sum(_bytes(table) for table in checkpoint.embeddings.values()),
+        "embed_tokens": sum(_looked_up(table, work) for table in checkpoint.embeddings.values()),
         "the target's lm_head": _bytes(head) + again,
     }
 
@@ -145,6 +146,12 @@ def _states(checkpoint: Checkpoint, work: Work, budget: Budget) -> int:
     through_fc = budget.projected_positions(checkpoint.config.target_hidden_size) * (one + FAULT_BYTES)
     sampled = TOKENS * (one * work.captured + FAULT_BYTES)
     return min(whole, max(PIECE_BYTES, through_fc, sampled))
+
+
+def _looked_up(table: torch.Tensor, work: Work) -> int:
+    """An embedding: all of it, or of a mapped one what a row's tokens can make the kernel take in."""
+    one = table.shape[1] * table.element_size() + FAULT_BYTES
+    return min(_bytes(table), work.row_tokens * one) if is_mapped(table) else _bytes(table)
 
 
 def _joining(checkpoint: Checkpoint, dtype: torch.dtype) -> int:

@@ -67,6 +67,8 @@ class SlotLook:
         self._note_repeats(sums, tokens)
         self._note_lens(row)
         let_go(row.states)
+        if self._table is not None:
+            let_go(self._table)
 
     def facts(self) -> tuple[SlotFacts, ...]:
         """One record a slot; empty where no row was added."""
