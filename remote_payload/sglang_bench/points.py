@@ -21,6 +21,8 @@ from remote_payload.sglang_bench.workload import PER_USER, Workload
 
 REQUESTS_NAME = "requests.jsonl.gz"
 OPEN_WARMUP_USERS = 4
+DYING_S = 15.0
+"""A server whose scheduler died answers no more and ends some seconds later (five in 0.5.23, for its diagnostics)."""
 FLUSHES = 10
 FLUSH_PAUSE_S = 0.2
 
@@ -165,6 +167,7 @@ class Points:
         watch = _every(INTERVAL_S, lambda: progress.tell(client.tokens), running.check)
         try:
             measured = client.run(prompts, load, progress.count, watch)
+            _see_it_end(running, measured)
         except JobFailure:  # the server died: what came before it stays
             self._keep(client.measured)
             raise
@@ -175,6 +178,17 @@ class Points:
         for sample in measured.samples:
             self._file.write(to_json(sample) + "\n")
         self._file.flush()
+
+
+def _see_it_end(running: Running, measured: Measured) -> None:
+    """Where the last request found no server, wait for its end. Raises JobFailure(server): that names what happened."""
+    last = max(measured.samples, key=lambda sample: sample.sent_s)
+    if running.facts.attached or last.error is None or last.status is not None:
+        return
+    until_s = time.monotonic() + DYING_S
+    while time.monotonic() < until_s:
+        running.check()
+        time.sleep(FLUSH_PAUSE_S)
 
 
 def _warmups(load: Load) -> int:
