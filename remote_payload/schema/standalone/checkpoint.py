@@ -106,6 +106,42 @@ class MapReading(Record):
     """Mean cosine between lm_head's row i and the target head's row of the token i leads to; None = sizes differ."""
 
 
+class HeadShift(Record):
+    """A run of sampled draft ids whose rows of lm_head are those of target tokens a constant beside the map's."""
+
+    first: int
+    """First sampled draft id of the run."""
+    last: int
+    """Last sampled draft id of the run."""
+    ids: int
+    """Sampled draft ids in it whose row has a nearest target row at all."""
+    shift: int
+    """Nearest target token - the token that the map gives."""
+
+
+class HeadNearest(Record):
+    """Sampled rows of the drafter's lm_head against every row of the target's: which token each is nearest to.
+
+    Nearest is by cosine. A row with no target row closer than chance allows is not counted as `near`: a head that was
+    trained from nothing has none, and then nothing here speaks about the map.
+    """
+
+    sampled: int
+    """Draft ids looked at."""
+    near: int
+    """Of these, ids whose nearest target row stands out from the others."""
+    as_mapped: int
+    """Of `near`: the nearest is the very token that the map gives."""
+    elsewhere_mapped: int
+    """Of `near`: the nearest is a token that the map gives to another draft id. With few `as_mapped` and one draft id a
+    token: the head's rows (or the map's) are permuted."""
+    shifts: tuple[HeadShift, ...] = ()
+    """Runs that share a shift other than 0, ascending by draft id: the map is off by a constant there."""
+    row_shift: int | None = None
+    """Where most of `near` is found as another draft id a constant away, that constant (their draft id - own): the rows
+    of the head are rolled against the map. None = no such constant."""
+
+
 class VocabularyFacts(Record):
     """The draft vocabulary's map, read in every way."""
 
@@ -117,6 +153,9 @@ class VocabularyFacts(Record):
     t2d_marked: int | None = None
     """Tokens that t2d marks; None = no t2d."""
     readings: tuple[MapReading, ...] = ()
+    nearest: HeadNearest | None = None
+    """The head's rows against all of the target's, under the reading that was used; None = sizes differ, or the drafter
+    has no head of its own."""
 
 
 class SharedTensorFacts(Record):

@@ -94,6 +94,18 @@ class RowsLint(Record):
     edges: tuple[MaskEdge, ...] = ()
     lengths_differ: int = 0
     """Rows left out because tokens, mask and states had different lengths."""
+    mask_at_first_token: int = 0
+    """Used rows whose mask marks token 0, which no response can be: nearly all = the mask is inverted or absent."""
+    unmarked_at_last_token: int = 0
+    """Used rows whose very last token is unmarked: with nearly all `mask_at_first_token` as well, it is inverted."""
+    without_mask: int = 0
+    """Used rows with no loss mask anywhere: every token was taken as a response token."""
+    masks_contradict: int = 0
+    """Used rows whose file and merged JSONL both hold a mask, and different ones; the merged one was used."""
+    masks_inverse: int = 0
+    """Of these, rows where one is exactly the other's inverse."""
+    odd_mask_values: int = 0
+    """Used rows whose mask holds numbers other than 0 and 1; whatever is not 0 was taken as marked."""
 
 
 class RowsFacts(Record):
