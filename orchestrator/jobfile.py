@@ -26,7 +26,7 @@ FLAGS = {
     "server_environment": "--server-env",
 }
 """Flags that are not called as the setting is."""
-UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
 _SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,6})?) ?([A-Za-z]*)")
 
@@ -97,11 +97,13 @@ def parse_states(text: object, source: str) -> list[int]:
 
 
 def parse_size(text: str, source: str) -> int:
-    """`20GiB`, `20 GB`, `512MiB` or plain bytes -> bytes."""
+    """`20GiB`, `20 GB`, `512MiB`, `4096B` -> bytes. A number without its unit is refused: 20 bytes are never meant."""
     found = _SIZE.fullmatch(text.strip())
     unit = UNITS.get(found.group(2).upper()) if found else None
     if found is None or unit is None:
-        raise JobFileError(f"{source}: expected a size like `20GiB`, `512MiB` or `16GB`, found: {text[:40]!r}")
+        raise JobFileError(
+            f"{source}: expected a size with its unit, like `20GiB`, `512MiB` or `16GB`, found: {text[:40]!r}"
+        )
     return int(float(found.group(1)) * unit)
 
 

@@ -11,6 +11,7 @@ from orchestrator.errors import (
     JobTimedOutError,
     RowsError,
 )
+from orchestrator.records import RunRecord
 from remote_payload.schema import Failure, RunState
 
 _BY_FAILURE: dict[str, type[JobError] | type[HostNotReadyError]] = {
@@ -21,14 +22,17 @@ _BY_FAILURE: dict[str, type[JobError] | type[HostNotReadyError]] = {
 }
 
 
-def error_of(state: RunState) -> JobError | HostNotReadyError | None:
-    """The error that a terminal state means; None for a run that succeeded or is not over."""
-    run = f"run {state.run_id}"
+def error_of(record: RunRecord) -> JobError | HostNotReadyError | None:
+    """The error that a run's terminal state means; None for one that succeeded or is not over."""
+    state = record.state
+    if state is None:
+        return None
+    run, again = f"run {state.run_id}", _again(record)
     logs = f"`eagle3-remote logs {state.run_id}` shows what the job printed"
     if state.phase == "failed":
         return _failed(state, logs)
     if state.phase == "killed":
-        return JobKilledError(f"{run}: the job was ended by {state.signal or 'a signal'}", hint=logs)
+        return JobKilledError(f"{run}: the job was ended by {state.signal or 'a signal'}", hint=f"{logs}; {again}")
     if state.phase == "out_of_memory":
         return JobOutOfMemoryError(
             f"{run}: the kernel ended the job because memory ran out",
@@ -36,16 +40,24 @@ def error_of(state: RunState) -> JobError | HostNotReadyError | None:
         )
     if state.phase == "timed_out":
         return JobTimedOutError(
-            f"{run}: the deadline passed", hint="raise `deadline_s` in eagle3.toml, or lower --max-rows"
+            f"{run}: the deadline passed", hint=f"raise `deadline_s` in eagle3.toml, or lower --max-rows; {again}"
         )
     if state.phase == "cancelled":
         return JobCancelledError(f"{run}: cancelled")
     if state.phase == "lost":
         return JobLostError(
             f"{run}: its supervisor is gone without a final state ({state.note or 'killed, or the host rebooted'})",
-            hint="launch it again; `eagle3-remote cancel` ends what may be left of it",
+            hint=f"{again}; `eagle3-remote cancel {state.run_id}` ends what may be left of this one",
         )
     return None
+
+
+def _again(record: RunRecord) -> str:
+    """How the work goes on; only the standalone test keeps what it has finished."""
+    if record.job_kind != "standalone":
+        return "launch it again"
+    command = f"eagle3-remote run standalone --host {record.host.name} --resume {record.run_id}"
+    return f"`{command}` asks for the same job again and takes over the rows that were finished"
 
 
 def _failed(state: RunState, logs: str) -> JobError | HostNotReadyError:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def end(record: "RunRecord", store: "Store", *, as_json: bool, question: "Question | None" = None) -> None:
     """Show the report of a run that is over; raise what its outcome means (see `orchestrator/outcome.py`)."""
-    error = error_of(record.state) if record.state is not None else None
+    error = error_of(record)
     if error is None or as_json:
         console.show_run(record, store, as_json=as_json, question=question)
     if error is not None:

@@ -67,13 +67,23 @@ def launch(kind: str, flags: dict[str, Any]) -> None:
 
 def _plan(kind: str, flags: dict[str, Any], host_name: str, store: "Store") -> "PlannedJob":
     from orchestrator import config, jobfile
+    from orchestrator.errors import JobFileError, NotFoundError
 
-    own_file = flags.pop("job_file")
-    earlier = None
-    if flags.get("resume") is not None:
-        earlier = _earlier(flags["resume"], kind, host_name, store)
-        flags["resume"] = flags["resume"] if earlier is None else earlier.run_id
-    return jobfile.plan(kind, config.load(config.here()), own_file, flags, earlier)
+    own_file, wanted = flags.pop("job_file"), flags.get("resume")
+    earlier = None if wanted is None else _earlier(wanted, kind, host_name, store)
+    if earlier is not None:
+        flags["resume"] = earlier.run_id
+    try:
+        return jobfile.plan(kind, config.load(config.here()), own_file, flags, earlier)
+    except JobFileError as incomplete:
+        if wanted is None or earlier is not None:
+            raise
+        # Without the run's own settings this is the mistake, and not the flag that is missing because of it.
+        raise NotFoundError(
+            f"--resume: no run of this laptop is called, or begins with: {wanted}",
+            hint="`eagle3-remote runs list` shows those it knows; a run that only its host knows needs its whole id and "
+            f"its settings again ({incomplete.message})",
+        ) from None
 
 
 def _earlier(name: str, kind: str, host_name: str, store: "Store") -> "EarlierRun | None":

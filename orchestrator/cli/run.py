@@ -33,7 +33,7 @@ def run() -> None:
 @click.option("--heldout-merged", help="Merged JSONL of the held-out rows, on the host.")
 @click.option("--sweep", help="full: also how the drafter computes; wiring: states and token offsets alone.")
 @click.option("--capture-rows", type=int, help="Rows compared with a fresh forward of the target; 0: none.")
-@click.option("--max-memory", "max_memory_bytes", help="Peak memory to stay below, e.g. 20GiB.")
+@click.option("--max-memory", "max_memory_bytes", help="Peak memory to stay below, with its unit, e.g. 20GiB.")
 @click.option("--resume", metavar="RUN", help="Go on with the finished rows of an earlier run on this host.")
 @step_cost_option
 @launch_options()

@@ -1,6 +1,12 @@
 """`run standalone --resume RUN`: what can be refused before any host is asked."""
 
+from dataclasses import replace
+
+import pytest
+
+from orchestrator.outcome import error_of
 from orchestrator.store import Store
+from remote_payload.schema.run import RunPhase
 from tests.cli.conftest import Eagle
 from tests.support.made_runs import made_run
 
@@ -12,7 +18,31 @@ def test_a_run_of_another_host_is_no_run_to_go_on_with(store: Store, eagle: Eagl
     assert "expected a run of standalone on gpu2, `run-a1` is one of: standalone on gpu1" in answer.err
 
 
-def test_a_run_that_only_its_host_knows_needs_its_settings_again(eagle: Eagle) -> None:
+def test_a_run_that_is_not_known_here_is_named_as_the_mistake(eagle: Eagle) -> None:
     answer = eagle("run", "standalone", "--host", "gpu1", "--resume", "run-elsewhere")
-    assert answer.code == 2
-    assert "`draft` is not set; give --draft" in answer.err
+    assert answer.code == 6
+    said, hint = answer.err.splitlines()
+    assert said == "error: --resume: no run of this laptop is called, or begins with: run-elsewhere"
+    assert "its settings again (`draft` is not set; give --draft" in hint
+
+
+@pytest.mark.parametrize(
+    ("phase", "kind", "expected"),
+    [
+        (
+            "lost",
+            "standalone",
+            "`eagle3-remote run standalone --host gpu1 --resume run-a1` asks for the same job again",
+        ),
+        ("timed_out", "standalone", "--resume run-a1"),
+        ("killed", "standalone", "--resume run-a1"),
+        ("lost", "selftest", "launch it again; `eagle3-remote cancel run-a1`"),
+    ],
+)
+def test_a_run_that_was_cut_off_says_how_its_work_goes_on(phase: RunPhase, kind: str, expected: str) -> None:
+    made = made_run("run-a1", phase=phase)
+    record = replace(made, spec=replace(made.spec, job_kind=kind))
+    error = error_of(record)
+    assert error is not None
+    assert error.hint is not None
+    assert expected in error.hint
