@@ -13,6 +13,7 @@ from remote_payload.standalone.checkpoint.declared import declare
 from remote_payload.standalone.checkpoint.load import Checkpoint, load_checkpoint
 from remote_payload.standalone.graph import Reading
 from remote_payload.standalone.journal import Journal
+from remote_payload.standalone.machine import return_freed_memory
 from remote_payload.standalone.measure import wirings
 from remote_payload.standalone.measure.acceptance import Teacher
 from remote_payload.standalone.measure.factors import choices
@@ -130,6 +131,8 @@ def plan_memory(
         mapped=all(rows.source.read_by_map() for rows in splits),
     )
     expected, budget = plan(checkpoint, work, dtype=DTYPES[job.dtype], device=device, limit_bytes=job.max_memory_bytes)
+    if device.type == "cpu":
+        return_freed_memory()
     limit = "" if expected.limit_bytes is None else f", limit {expected.limit_bytes / 2**30:.2f} GiB"
     journal.note("memory", f"expected peak {expected.expected_peak_bytes / 2**30:.2f} GiB ({expected.where}){limit}")
     return expected, budget
