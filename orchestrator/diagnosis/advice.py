@@ -8,16 +8,17 @@ import json
 from collections.abc import Sequence
 
 from orchestrator.compare.stats import Estimate
+from orchestrator.diagnosis.mis_wired import numbering_lines, state_names, states_text, what_is_fed
 from orchestrator.diagnosis.remedies import remedy
+from orchestrator.diagnosis.sglang_config import eagle_block, whole_config
 from orchestrator.diagnosis.sglang_ids import Spelling
 from orchestrator.diagnosis.verdict import (
-    GOOD_FIT,
     SEPARATION,
     SERVED_OFFSET,
-    WEAK_FIT,
     Effect,
     MeasuredReading,
     Verdict,
+    is_poor,
 )
 from remote_payload.schema import StandaloneResult
 
@@ -28,11 +29,11 @@ def headline(
     best: MeasuredReading,
     difference: Estimate | None,
     *,
-    poor: bool,
+    alike: bool,
     misread: Sequence[Effect] = (),
 ) -> str:
-    """The verdict in a sentence; `difference` is best minus what it was compared with, `poor` as `fix` takes it."""
-    text = _headline(verdict, result, best, difference, poor=poor)
+    """The verdict in a sentence; `difference` is best minus what it was compared with, `alike` as `fix` takes it."""
+    text = _headline(verdict, result, best, difference, alike=alike)
     if not misread or verdict in ("mis_read", "nothing_fits"):
         return f"mis-read: {flags_text(misread)}" if verdict == "mis_read" else text
     return f"{text}; and mis-read: {flags_text(misread)}"
@@ -62,7 +63,7 @@ def reading_fix(misread: Sequence[Effect], result: StandaloneResult) -> tuple[st
 
 
 def _headline(
-    verdict: Verdict, result: StandaloneResult, best: MeasuredReading, difference: Estimate | None, *, poor: bool
+    verdict: Verdict, result: StandaloneResult, best: MeasuredReading, difference: Estimate | None, *, alike: bool
 ) -> str:
     if verdict == "cannot_separate":
         return _no_separation(difference)
@@ -70,14 +71,17 @@ def _headline(
     text = {
         "sound": "wiring is sound: serving feeds the drafter the states it reads best"
         + (" (the runner-up may read as well)" if close else "")
-        + (f", but it has only {_percent(best)} at step 1" if _is_weak(best) else ""),
-        "poor_fit": (
-            f"no reading fits well: the best one has {_percent(best)} at step 1, and the order of the states hardly "
-            "matters; the drafter may have been trained on a state that was not captured"
+        + (f" ({result.declared.valid_for})" if ";" in result.declared.valid_for else ""),
+        "poor_fit": f"no reading fits well: the best one has {_percent(best)} at step 1, "
+        + (
+            "and the order of the states hardly matters; the drafter may have been trained on a state that was not "
+            "captured"
+            if alike
+            else "too little to call anything sound; rows or export may be at fault, or the drafter is a weak one"
         ),
         "nothing_fits": "no reading fits: the drafter hardly predicts the target, whatever it is fed",
         "mis_read": "mis-read",
-        "mis_wired": "mis-wired: serving would feed the drafter other states than it reads best",
+        "mis_wired": f"mis-wired: {what_is_fed(result, best)}",
         "unlabelled": "wiring unknown: the captured states carry no labels, so only the best reading can be named",
         "declared_not_captured": (
             f"wiring unknown: serving would feed {states_text(result.declared.captured)}, "
@@ -86,7 +90,8 @@ def _headline(
         "cannot_serve": f"cannot be served as configured: {result.declared.problem}",
         "unknown_rule": f"wiring unknown: {result.declared.problem or 'what serving would feed cannot be told'}",
     }[verdict]
-    return f"{text}; nor does any reading fit well" if poor and verdict in ("cannot_serve", "unknown_rule") else text
+    doubtful = is_poor(best) and verdict in ("mis_wired", "cannot_serve", "unknown_rule")
+    return f"{text}; nor does any reading fit well ({_percent(best)} at step 1)" if doubtful else text
 
 
 def fix(
@@ -96,12 +101,12 @@ def fix(
     spelling: Spelling | None,
     difference: Estimate | None,
     *,
-    poor: bool,
+    alike: bool,
 ) -> tuple[str, ...]:
-    """What to do, a line each. `best` is the reading to serve; `poor`: its accuracy is low and order hardly matters."""
+    """What to do, a line each. `best` is the reading to serve; `alike`: other orders of its states read as well."""
     if verdict in ("sound", "mis_read"):
         return ()
-    if verdict == "unlabelled":
+    if verdict == "unlabelled" or (verdict == "cannot_serve" and result.rows.states is None):
         return ("name the captured states with `--states` (HF hidden_states indices, `embed` for 0) and run again",)
     if verdict == "nothing_fits":
         return ("look at the warnings, at how the rows were captured and at the drafter's training before its wiring",)
@@ -112,24 +117,14 @@ def fix(
         return (
             f"capture rows that also hold {states_text(_missing(result))} and run again: only then the two compare",
         )
-    if verdict == "poor_fit" or poor:
-        return _other_states(result)
+    if is_poor(best):
+        return _other_states(result) if alike and verdict != "mis_wired" else _suspects(best)
     if best.facts.token_offset != SERVED_OFFSET:
         return (
             f"the best reading pairs state t with token t{best.facts.token_offset:+d}; every server pairs t with t+1: "
             "no config mends this, the drafter must be trained again",
         )
     return _config_lines(result, best, spelling, difference)
-
-
-def state_names(states: tuple[int, ...] | None) -> str:
-    """HF hidden_states indices as people write them, e.g. `embed,2,4`."""
-    return "unlabelled" if states is None else ",".join("embed" if state == 0 else str(state) for state in states)
-
-
-def states_text(states: tuple[int, ...] | None) -> str:
-    """The same with the noun, e.g. `states embed,2,4`, `the state embed`."""
-    return f"the state {state_names(states)}" if states and len(states) == 1 else f"states {state_names(states)}"
 
 
 def _no_separation(difference: Estimate | None) -> str:
@@ -147,6 +142,27 @@ def _no_separation(difference: Estimate | None) -> str:
 
 def _looks_worse(difference: Estimate) -> bool:
     return difference.value is not None and difference.value > 5 * SEPARATION
+
+
+def candidates_fix(best: MeasuredReading, rivals: Sequence[MeasuredReading]) -> tuple[str, ...]:
+    """Where the served states are not the right ones, but these rows do not tell which are."""
+    named = "; ".join(f"{states_text(item.facts.states)} ({_percent(item)} at step 1)" for item in (best, *rivals))
+    return (
+        f"capture more rows and run again before changing the config: these do not tell apart {named}",
+        "or look up which states it was trained on: only the training's own config says so for certain",
+    )
+
+
+def _suspects(best: MeasuredReading) -> tuple[str, ...]:
+    """What else reads poorly and shows in no other reading; from the cheapest to look at on."""
+    states = f"{states_text(best.facts.states)} read best" if best.facts.states is not None else "one reading is ahead"
+    return (
+        f"{states}, but change no config on {_percent(best)} at step 1: look at the rows first (loss mask, template, "
+        "greedy or sampled, `target` the very model that was captured)",
+        "then at the export: norms swapped (input_layernorm, hidden_norm), rows of q_proj and k_proj in interleaved "
+        "order, k_proj and v_proj or gate_proj and up_proj exchanged, lm_head's rows against d2t, rope_theta",
+        "if the training's own evaluation shows as little, the drafter is a weak one: train it longer or on more data",
+    )
 
 
 def _other_states(result: StandaloneResult) -> tuple[str, ...]:
@@ -178,14 +194,16 @@ def _config_lines(
             "SGLang joins states in layer order: first re-order the column blocks of the drafter's fc.weight to "
             f"{list(spelling.block_order)} (block numbers as they are now)"
         )
-    block = {"use_aux_hidden_state": True, "eagle_aux_hidden_state_layer_ids": list(spelling.ids)}
-    lines.append(f'set in the drafter\'s config.json: "eagle_config": {json.dumps(block)}')
+    whole = whole_config(result.checkpoint, spelling.ids)
+    block = json.dumps(eagle_block(spelling.ids))
+    lines.append(whole or f'set in the drafter\'s config.json: "eagle_config": {block}')
     lines.append(f"this feeds {wanted} by the rule `{spelling.rule}`, {spelling.valid_for}")
     now = result.declared.config_ids
     lines.append(
         f"now: {'ids ' + str(list(now)) if now is not None else 'no ids, so the defaults hold'}, {_now(result)}"
     )
-    if result.declared.ignored_top_level_ids is not None:
+    lines += numbering_lines(result, best)
+    if result.declared.ignored_top_level_ids is not None and whole is None:
         lines.append("ids at the top level of config.json are never read by SGLang; they belong into `eagle_config`")
     return tuple(lines)
 
@@ -193,11 +211,7 @@ def _config_lines(
 def _is_certain(best: MeasuredReading, difference: Estimate | None) -> bool:
     """Whether weights may be changed for this reading: it reads well, and surely better than what it was held to."""
     ahead = difference is not None and difference.low is not None and difference.low > SEPARATION
-    return ahead and (best.figures.first_step.value or 0.0) >= GOOD_FIT
-
-
-def _is_weak(item: MeasuredReading) -> bool:
-    return (item.figures.first_step.value or 0.0) < WEAK_FIT
+    return ahead and not is_poor(best)
 
 
 def _percent(item: MeasuredReading) -> str:
@@ -208,6 +222,8 @@ def _now(result: StandaloneResult) -> str:
     captured = result.declared.captured
     if captured is None:
         return "what they feed is unknown"
+    if not captured:
+        return f"feeding {result.declared.rule}"
     return f"feeding states {state_names(captured)} by the rule `{result.declared.rule}`, {result.declared.valid_for}"
 
 

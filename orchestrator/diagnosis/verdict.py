@@ -35,9 +35,6 @@ GOOD_FIT = 0.5
 Seen on held-out rows of two small drafters: 0.65 where they were fed what they were trained on, 0.30 where not.
 """
 
-WEAK_FIT = 0.3
-"""Step-1 accuracy below which a wiring that is sound is said to come with a weak drafter: what mis-fed ones show."""
-
 CHANGE_SEPARATION = 0.02
 """Accepted drafts a position by which a change of the computation must be ahead at least, like `SEPARATION`; the
 smallest loss in the field that someone traced to its cause (a rotary base) was 0.05."""
@@ -52,6 +49,11 @@ class MeasuredReading:
 
     facts: ReadingFacts
     figures: ReadingFigures
+
+
+def is_poor(item: MeasuredReading) -> bool:
+    """Whether a reading predicts so little that wrong rows, a broken export or other states may be behind it."""
+    return (item.figures.first_step.value or 0.0) < GOOD_FIT
 
 
 @dataclass(frozen=True, kw_only=True)

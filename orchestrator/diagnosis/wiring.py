@@ -3,8 +3,9 @@
 The best reading is picked on the data it is then judged by, so the interval that decides is widened (Bonferroni) for
 the readings that were measured on all rows beside the declared one; those that the search left behind are no rivals.
 Simulated with 26 equally good readings on 5 to 24 rows, a sound drafter was called mis-wired in 3 to 5.5 % of 1500
-tests. A drafter of states that were not captured is only suspected (`poor_fit`), and only where two orders of the same
-states were measured on all rows. Not covered: drafters that mix tokens otherwise.
+tests. That serving feeds the wrong states does not yet say which are right: ids are only named where the best reading
+is surely ahead of every other set of states. Where even the best one reads poorly (`poor_fit`), wrong rows or a broken
+export look just like that, so nothing is called sound and no ids are named.
 """
 
 from collections.abc import Sequence
@@ -13,11 +14,11 @@ from dataclasses import dataclass
 from orchestrator.compare.figures import first_step_difference, same_rows, walk_ratio
 from orchestrator.compare.stats import CONFIDENCE, Estimate
 from orchestrator.diagnosis import advice
-from orchestrator.diagnosis.effects import effects, same_inputs, simplest
+from orchestrator.diagnosis.effects import accepted_difference, effects, same_inputs, simplest
 from orchestrator.diagnosis.measured import Measured, gather
+from orchestrator.diagnosis.mis_wired import is_vllms_numbering, names_best
 from orchestrator.diagnosis.sglang_ids import spell
 from orchestrator.diagnosis.verdict import (
-    GOOD_FIT,
     LEAST_FIT,
     SEPARATION,
     SERVED_OFFSET,
@@ -25,6 +26,7 @@ from orchestrator.diagnosis.verdict import (
     MeasuredReading,
     Verdict,
     WiringVerdict,
+    is_poor,
 )
 from orchestrator.errors import InvalidRunError
 from remote_payload.schema import ReadingFacts, ReadingHits, RowFacts, StandaloneResult
@@ -55,19 +57,21 @@ def judge(measured: Measured) -> WiringVerdict:
         difference = first_step_difference(best.figures, other.figures, confidence)
         ratio = walk_ratio(best.figures, other.figures, CONFIDENCE)
     equals = _orders_alike(best, ranking.ranked, confidence)
-    poor = (best.figures.first_step.value or 0.0) < GOOD_FIT and bool(equals)
+    poor = is_poor(best)
     found = effects(best, result.declared.changes, ranking.ranked, result.checkpoint, confidence)
-    verdict = _verdict(result, ranking, difference, found)
-    if (best.figures.first_step.value or 0.0) < LEAST_FIT:
-        verdict = "nothing_fits"
-    elif poor and verdict in ("sound", "cannot_separate", "mis_read"):
-        verdict = "poor_fit"
+    verdict = _fit_verdict(_verdict(result, ranking, difference, found), best, difference, equals)
+    if verdict == "declared_not_captured" and is_vllms_numbering(result, best):
+        verdict = "mis_wired"
     # Where the order of the states hardly matters, the one that a server can feed needs no change of weights.
     served = next((item for item in (best, *equals) if _is_in_layer_order(item.facts)), best)
+    advised = verdict in ADVISED and not poor and not names_best(result, best)
+    rivals = _rivals(ranking, verdict) if advised else ()
     spelling = None
-    if verdict in ADVISED and not poor and served.facts.states is not None:
+    if verdict in ADVISED and not poor and not rivals and served.facts.states is not None:
         spelling = spell(served.facts.states, result.declared.target_class, result.declared.target_layers)
-    misread = tuple(effect for effect in found if effect.proven) if not poor else ()
+    misread = tuple(effect for effect in found if effect.proven) if not (poor and equals) else ()
+    fix = advice.candidates_fix(best, rivals) if rivals else ()
+    fix = fix or advice.fix(verdict, result, served, spelling, difference, alike=bool(equals))
     return WiringVerdict(
         verdict=verdict,
         best=best,
@@ -78,11 +82,8 @@ def judge(measured: Measured) -> WiringVerdict:
         ratio=ratio,
         readings_tried=len(result.readings),
         spelling=spelling,
-        headline=advice.headline(verdict, result, best, difference, poor=poor, misread=misread),
-        fix=(
-            *advice.fix(verdict, result, served, spelling, difference, poor=poor and verdict != "mis_wired"),
-            *(advice.reading_fix(misread, result) if verdict != "nothing_fits" else ()),
-        ),
+        headline=advice.headline(verdict, result, best, difference, alike=bool(equals), misread=misread),
+        fix=(*fix, *(advice.reading_fix(misread, result) if verdict != "nothing_fits" else ())),
         effects=found,
     )
 
@@ -154,18 +155,55 @@ def _orders_alike(
     return tuple(alike)
 
 
+def _rivals(ranking: Ranking, verdict: Verdict) -> tuple[MeasuredReading, ...]:
+    """The best reading of every other set of states that the best one is not surely ahead of.
+
+    Ahead in both scores: few rows rank two near sets by one of them as chance has it.
+    """
+    best, seen, found = ranking.best, {frozenset(ranking.best.facts.slots)}, []
+    if verdict == "mis_wired" and ranking.declared is not None:
+        seen.add(frozenset(ranking.declared.facts.slots))  # what the verdict already says
+    for item in ranking.ranked:
+        slots = frozenset(item.facts.slots)
+        if slots in seen:
+            continue
+        seen.add(slots)
+        if not same_rows(best.figures, item.figures):
+            continue
+        ahead = [first_step_difference(best.figures, item.figures, ranking.confidence)]
+        chains = accepted_difference(best.figures, item.figures, ranking.confidence)
+        ahead += [] if chains is None else [chains]
+        if any(difference.low is None or difference.low <= 0 for difference in ahead):
+            found.append(item)
+    return tuple(found)
+
+
+def _fit_verdict(
+    verdict: Verdict, best: MeasuredReading, difference: Estimate | None, equals: Sequence[MeasuredReading]
+) -> Verdict:
+    """The verdict where the best reading reads well; what is to be said instead where it does not."""
+    if (best.figures.first_step.value or 0.0) < LEAST_FIT:
+        return "nothing_fits"
+    if not is_poor(best):
+        return verdict
+    told = difference is not None and difference.low is not None
+    if verdict == "sound" or (verdict == "cannot_separate" and (told or equals)) or (verdict == "mis_read" and equals):
+        return "poor_fit"
+    return verdict
+
+
 def _verdict(
     result: StandaloneResult, ranking: Ranking, difference: Estimate | None, found: Sequence[Effect]
 ) -> Verdict:
     declared = result.declared
+    if declared.captured is not None and declared.problem is not None:
+        return "cannot_serve"
     if result.rows.states is None:
         return "unlabelled"
     if declared.captured is None:
         return "unknown_rule"
-    if declared.problem is not None:
-        return "cannot_serve"
     if ranking.declared is None:
-        return "declared_not_captured"
+        return "mis_wired" if is_vllms_numbering(result, ranking.best) else "declared_not_captured"
     if difference is None or difference.low is None:
         return "cannot_separate"
     if ranking.best is ranking.declared:

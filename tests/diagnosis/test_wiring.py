@@ -63,6 +63,48 @@ def test_kimi_spells_the_embedding_as_zero() -> None:
     assert "0.5.15" in verdict.fix[1]
 
 
+def test_ids_in_vllms_numbering_are_named_and_respelled() -> None:
+    declared = made_declared((1, 3, 5), None, config_ids=(0, 2, 4))
+    verdict = judge(STORY, declared)
+    assert verdict.verdict == "mis_wired"
+    assert "vLLM's numbering; SGLang would feed states 1,3,5, the drafter reads best with states embed,2,4" in (
+        verdict.headline
+    )
+    assert '"eagle_aux_hidden_state_layer_ids": [-1, 1, 3]' in verdict.fix[0]
+    assert any("states 1,3,5 are not all in these rows" in line for line in verdict.fix)
+    other = judge(STORY, replace(declared, config_ids=(0, 2, 5), captured=(1, 3, 6)))
+    assert other.verdict == "declared_not_captured"  # the ids are not those of the best reading
+    weak = {wiring: share / 3 for wiring, share in STORY.items()}
+    assert judge(weak, declared).verdict == "declared_not_captured"
+
+
+def test_the_same_states_beside_another_token_are_not_called_other_states() -> None:
+    shifted = {(LATER, 2): 0.75, (LATER, 1): 0.15}
+    verdict = judge(shifted, made_declared((2, 4, 5), LATER, config_ids=(1, 3, 4)))
+    assert verdict.verdict == "mis_wired"
+    assert "token t+2 beside state t" in verdict.headline
+    assert "other states" not in verdict.headline
+
+
+def test_states_that_the_config_denies_cannot_be_served() -> None:
+    declared = replace(
+        made_declared((), None, config_ids=(-1, 1, 3)),
+        rule="the final state alone (use_aux_hidden_state: false)",
+        problem="`use_aux_hidden_state: false` captures no states",
+    )
+    verdict = judge(STORY, declared)
+    assert verdict.verdict == "cannot_serve"
+    assert verdict.headline.startswith("cannot be served as configured: `use_aux_hidden_state: false`")
+    assert '"use_aux_hidden_state": true, "eagle_aux_hidden_state_layer_ids": [-1, 1, 3]' in verdict.fix[0]
+    assert "now: ids [-1, 1, 3], feeding the final state alone (use_aux_hidden_state: false)" in verdict.fix
+    assert judge(STORY, declared, states=None).verdict == "cannot_serve"
+
+
+def test_versions_that_a_sound_config_needs_are_told() -> None:
+    needs = replace(made_declared((0, 2, 4), EMBED), valid_for="SGLang 0.5.22 to 0.5.23; earlier ones fail on id -1")
+    assert "(SGLang 0.5.22 to 0.5.23; earlier ones fail on id -1)" in judge(STORY, needs).headline
+
+
 def test_close_readings_cannot_be_separated() -> None:
     close = {((1, 2, 3), 1): 0.50, ((0, 1, 2), 1): 0.50}
     ahead = judge(close, made_declared((0, 2, 4), EMBED))
@@ -71,12 +113,37 @@ def test_close_readings_cannot_be_separated() -> None:
     assert "cannot separate" in ahead.headline
 
 
-def test_a_sound_wiring_of_a_weak_drafter_says_so() -> None:
-    weak = {((0, 1, 2), 1): 0.25, ((0, 2, 1), 1): 0.1}
-    verdict = judge(weak, made_declared((0, 2, 4), EMBED))
-    assert verdict.verdict == "sound"
-    assert "but it has only 2" in verdict.headline
-    assert "only" not in judge(STORY, made_declared((0, 2, 4), EMBED)).headline
+def test_a_reading_that_reads_poorly_is_never_called_sound() -> None:
+    weak = judge({((0, 1, 2), 1): 0.36, ((0, 2, 1), 1): 0.1}, made_declared((0, 2, 4), EMBED))
+    assert weak.verdict == "poor_fit"
+    assert weak.best is weak.declared
+    assert "no reading fits well: the best one has 3" in weak.headline
+    assert "too little to call anything sound" in weak.headline
+    assert "states embed,2,4 read best, but change no config" in weak.fix[0]
+    assert "loss mask" in weak.fix[0]
+    assert "interleaved" in weak.fix[1]
+    assert judge({((0, 1, 2), 1): 0.56, ((0, 2, 1), 1): 0.1}, made_declared((0, 2, 4), EMBED)).verdict == "sound"
+
+
+def test_no_ids_are_named_for_a_reading_that_reads_poorly() -> None:
+    weak = judge({((0, 1, 3), 1): 0.36, (LATER, 1): 0.1}, made_declared((2, 4, 5), LATER))
+    assert weak.verdict == "mis_wired"
+    assert "nor does any reading fit well (3" in weak.headline
+    assert weak.spelling is None
+    assert not [line for line in weak.fix if "set in" in line]
+
+
+def test_no_ids_are_named_while_other_states_read_as_well() -> None:
+    near = {((0, 1, 3), 1): 0.59, ((0, 1, 2), 1): 0.59, (LATER, 1): 0.30}
+    verdict = judge(near, made_declared((2, 4, 5), LATER))
+    assert verdict.verdict == "mis_wired"
+    assert verdict.spelling is None
+    assert len(verdict.fix) == 2
+    assert "capture more rows" in verdict.fix[0]
+    assert "states embed,2,5 (" in verdict.fix[0]
+    assert "states embed,2,4 (" in verdict.fix[0]
+    clear = judge(near | {((0, 1, 3), 1): 0.40}, made_declared((2, 4, 5), LATER))
+    assert '"eagle_aux_hidden_state_layer_ids": [-1, 1, 3]' in clear.fix[0]
 
 
 def test_a_tie_counts_for_the_declared_reading() -> None:
@@ -150,9 +217,12 @@ def test_a_drafter_of_other_states_is_suspected_where_order_hardly_matters(best:
     assert verdict.spelling is None
 
 
-def test_poor_readings_whose_order_matters_are_judged_as_ever() -> None:
+def test_poor_readings_whose_order_matters_are_no_reason_to_capture_other_states() -> None:
     apart = {((0, 1, 2), 1): 0.45, ((0, 2, 1), 1): 0.25}
-    assert judge(apart, made_declared((2, 4, 5), EMBED), states=(2, 4, 5)).verdict == "sound"
+    sound = judge(apart, made_declared((2, 4, 5), EMBED), states=(2, 4, 5))
+    assert sound.verdict == "poor_fit"
+    assert "not captured" not in sound.headline
+    assert not [line for line in sound.fix if "capture rows" in line]
     assert judge(apart, made_declared((2, 4, 5), (0, 2, 1)), states=(2, 4, 5)).verdict == "mis_wired"
 
 
@@ -173,10 +243,11 @@ def test_an_order_that_can_be_served_is_preferred_to_one_as_good_that_cannot() -
 
 
 def test_weights_are_only_re_ordered_for_a_reading_that_is_clearly_right() -> None:
-    poor = judge({((2, 0, 1), 1): 0.40, ((1, 2, 3), 1): 0.15}, made_declared((2, 4, 5), LATER))
-    assert poor.verdict == "mis_wired"
-    assert len(poor.fix) == 1
-    assert "before changing any weight" in poor.fix[0]
+    declared = made_declared((2, 4, 5), None, problem="captured 2 of 3")
+    unsure = judge({((2, 0, 1), 1): 0.60, ((1, 0, 2), 1): 0.595}, declared)
+    assert unsure.verdict == "cannot_serve"
+    assert len(unsure.fix) == 1
+    assert "before changing any weight" in unsure.fix[0]
 
 
 def test_a_single_row_is_one() -> None:

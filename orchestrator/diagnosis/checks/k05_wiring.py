@@ -5,7 +5,7 @@ from dataclasses import replace
 from orchestrator.diagnosis.checks.factors import FATAL_LENGTH, ranking_of
 from orchestrator.diagnosis.finding import CheckResult, Evidence, Severity, Subject, count, figure, share
 from orchestrator.diagnosis.measured import Measured
-from orchestrator.diagnosis.verdict import GOOD_FIT, LEAST_FIT, WEAK_FIT, WiringVerdict
+from orchestrator.diagnosis.verdict import GOOD_FIT, LEAST_FIT, WiringVerdict
 from orchestrator.diagnosis.wiring import is_control, judge
 
 WIRING = Subject(check="K5", title="wiring")
@@ -26,9 +26,6 @@ def check(measured: Measured) -> tuple[CheckResult, ...]:
 
 def _wiring(wiring: WiringVerdict) -> CheckResult:
     evidence = _evidence(wiring)
-    if wiring.verdict == "sound" and (wiring.best.figures.first_step.value or 0.0) < WEAK_FIT:
-        needs = "rows it was trained on, or a look at the other checks: a fault that no reading mends looks like this"
-        return WIRING.cannot_tell(wiring.headline, needs=needs, evidence=evidence)
     if wiring.verdict in ("sound", "mis_read"):
         return WIRING.passed("serving would feed the drafter the states it reads best", evidence)
     if wiring.verdict in ("mis_wired", "cannot_serve"):
