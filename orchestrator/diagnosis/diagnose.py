@@ -8,10 +8,13 @@ they claim to be, that comes first and the wiring's fix is left out: no config i
 from dataclasses import dataclass
 
 from orchestrator.diagnosis.checks import CHECKS
+from orchestrator.diagnosis.checks.k02_config import NESTED_TEXT
 from orchestrator.diagnosis.finding import CheckResult, Severity
 from orchestrator.diagnosis.measured import Measured
 from orchestrator.diagnosis.verdict import TopVerdict, WiringVerdict
 
+TOLD = 3
+"""Findings that the headline names at most; the others stand below it."""
 SEVERITIES: tuple[Severity, ...] = ("fatal", "serious", "minor", "note")
 COMPUTED = ("K3", "K4", "K8", "K9")
 """Checks whose findings about the wiring are what the wiring verdict calls mis-read; K5's are its own words again."""
@@ -69,16 +72,32 @@ def _top(wiring: WiringVerdict, others: list[CheckResult]) -> tuple[TopVerdict, 
     """Verdict, sentences and fix: the wiring's where it has something to say, and every other weighty finding."""
     if not others:
         return wiring.verdict, [wiring.headline], wiring.fix
-    others = sorted(others, key=_is_doubt, reverse=True)
+    others = sorted(others, key=_comes_first)[:TOLD]
     first, *more = others
     fixes = tuple(line for finding in others for line in finding.remedy)
     if not _is_doubt(first) and wiring.verdict in ("mis_wired", "mis_read", "cannot_serve"):
         also = [f"also: {finding.summary}" for finding in others]
+        if first.summary == NESTED_TEXT:
+            also[0] = wiring.headline
+            return wiring.verdict, [NESTED_TEXT, *also], _once(*wiring.fix, *fixes)
         return wiring.verdict, [wiring.headline, *also], _once(*wiring.fix, *fixes)
     verdict = "broken_recursion" if first.check == "K11" else NAMED_BY_CAUSE[first.cause or "loading"]
     also = [f"also: {finding.summary}" for finding in more]
-    aside = [f"the wiring: {wiring.headline}"] if wiring.verdict != "sound" else []
-    return verdict, [first.summary, *also, *aside], _once(*fixes)
+    return verdict, [first.summary, *also, *_aside(first, wiring)], _once(*fixes)
+
+
+def _aside(first: CheckResult, wiring: WiringVerdict) -> list[str]:
+    """What the wiring's verdict is worth beside a finding that comes first."""
+    if _is_doubt(first):
+        return ["on such rows the wiring cannot be judged"]
+    if first.severity == "fatal" and wiring.verdict in ("poor_fit", "nothing_fits"):
+        return []  # the finding explains it
+    return [f"the {wiring.headline}" if wiring.verdict == "sound" else f"the wiring: {wiring.headline}"]
+
+
+def _comes_first(finding: CheckResult) -> tuple[bool, bool]:
+    """Rows that are not what they claim to be, then a config or a file that makes all else another drafter's."""
+    return not _is_doubt(finding), finding.summary != NESTED_TEXT and finding.check != "folder"
 
 
 def _is_doubt(finding: CheckResult) -> bool:

@@ -1,10 +1,22 @@
 """K2: what config.json says wrongly, in contradiction to the tensors, or where engines do not look."""
 
-from orchestrator.diagnosis.checks.factors import named_keys
+import json
+
+from orchestrator.diagnosis.checks.factors import named_keys, ranking_of
 from orchestrator.diagnosis.finding import CheckResult, Evidence, Severity, Subject
 from orchestrator.diagnosis.measured import Measured
-from remote_payload.schema import ConfigNote, GraphFlag
+from orchestrator.diagnosis.sglang_config import NESTED, eagle_block, whole_config
+from orchestrator.diagnosis.sglang_ids import spell
+from orchestrator.diagnosis.verdict import GOOD_FIT, SERVED_OFFSET
+from remote_payload.schema import CheckpointFacts, ConfigNote, GraphFlag
 
+IDS = "eagle_aux_hidden_state_layer_ids"
+NESTED_TEXT = (
+    "cannot be served by SGLang as it is, only by vLLM: config.json has speculators' nested form, which SGLang does "
+    "not read"
+)
+ABSENT = object()
+SHOWN = 60
 CONFIG = Subject(check="K2", title="config")
 
 STOPS_LOADING = (
@@ -20,8 +32,9 @@ def check(measured: Measured) -> tuple[CheckResult, ...]:
     checkpoint = measured.result.checkpoint
     if checkpoint.dialect is None and not checkpoint.graph and not checkpoint.notes:
         return (CONFIG.cannot_tell("the result says nothing about the config", needs="a run of this version"),)
-    found = [_note(note) for note in checkpoint.notes]
-    named = {"embedding", *named_keys(measured)}  # K4 compares the embedding, K8 and K9 have the others
+    found = [_note(note, measured) for note in checkpoint.notes]
+    # K4 compares the embedding, K8 and K9 have the others, and of the input speaks the note on its key
+    named = {"embedding", "input", *named_keys(measured)}
     found += [
         _contradiction(flag) for flag in checkpoint.graph if flag.contradicted_by is not None and flag.name not in named
     ]
@@ -33,17 +46,58 @@ def check(measured: Measured) -> tuple[CheckResult, ...]:
     return (CONFIG.passed("config.json agrees with the tensors", tuple(evidence)),)
 
 
-def _note(note: ConfigNote) -> CheckResult:
+def _note(note: ConfigNote, measured: Measured) -> CheckResult:
     stops = note.key.split(".")[0] in STOPS_LOADING or note.key.endswith((".weight", ".bias"))
     severity: Severity = "serious" if stops else "minor"
+    remedy: tuple[str, ...]
+    summary, remedy = f"config.json, `{note.key}`: {note.problem}", (note.remedy,)
+    if note.key == NESTED and (whole := whole_config(measured.result.checkpoint, served_ids(measured))):
+        summary = NESTED_TEXT
+        remedy = (whole, "vLLM serves the folder as it is")
+    elif note.key == IDS and (block := _own_block(measured)):
+        remedy = (block, "keep the ids at the top for vLLM, which takes them as hidden states as they stand")
     return CONFIG.finding(
-        f"config.json, `{note.key}`: {note.problem}",
+        summary,
         severity=severity,
         cause="loading",
-        evidence=(Evidence(name="key", value=note.key),),
-        remedy=(note.remedy,),
+        evidence=_value(note.key, measured.result.checkpoint),
+        remedy=remedy,
         refuted_by="an engine that reads the key as it is meant",
     )
+
+
+def served_ids(measured: Measured) -> tuple[int, ...] | None:
+    """SGLang's ids of the states to serve: the best reading's where it reads well, else what config.json means."""
+    declared, ranking = measured.result.declared, ranking_of(measured)
+    states = declared.ignored_top_level_ids if declared.config_ids is None else None
+    if ranking is not None:
+        best = ranking.best
+        well = (best.figures.first_step.value or 0.0) >= GOOD_FIT and best.facts.token_offset == SERVED_OFFSET
+        in_order = best.facts.states is not None and list(best.facts.states) == sorted(best.facts.states)
+        states = best.facts.states if well and in_order else states
+    if not states:
+        return declared.config_ids
+    return spell(states, declared.target_class, declared.target_layers).ids
+
+
+def _own_block(measured: Measured) -> str | None:
+    """The line that says in `eagle_config` what the ids at the top mean; None where both stand or no rule is known."""
+    declared = measured.result.declared
+    if declared.config_ids is not None or not declared.ignored_top_level_ids:
+        return None
+    ids = spell(declared.ignored_top_level_ids, declared.target_class, declared.target_layers).ids
+    return None if ids is None else f'"eagle_config": {json.dumps(eagle_block(ids))}'
+
+
+def _value(key: str, checkpoint: CheckpointFacts) -> tuple[Evidence, ...]:
+    """What stands under the key, dots leading inwards; nothing where the note is about a tensor."""
+    if key.endswith((".weight", ".bias")):
+        return ()
+    found = json.loads(checkpoint.config_json)
+    for part in key.split("."):
+        found = found.get(part, ABSENT) if isinstance(found, dict) else ABSENT
+    text = json.dumps(found) if found is not ABSENT else "absent"
+    return (Evidence(name=f"`{key}` in config.json", value=text if len(text) <= SHOWN else f"{text[:SHOWN]} ..."),)
 
 
 def _contradiction(flag: GraphFlag) -> CheckResult:

@@ -65,7 +65,7 @@ def _ids(linted: Linted) -> Iterator[ConfigNote]:
             IDS,
             "SGLang reads ids only from `eagle_config` and takes its defaults here; vLLM reads these, as the indices "
             "of hidden states",
-            f'`"eagle_config": {{"{IDS}": [...]}}` in SGLang\'s numbering',
+            "write them into `eagle_config` as well, in SGLang's numbering",
         )
     elif config.top_level_ids is not None and config.top_level_ids != config.config_ids:
         yield _note(

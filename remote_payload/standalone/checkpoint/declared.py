@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from remote_payload.schema.sglang import DEEPSEEK_CLASSES, PLAIN_CLASSES
 from remote_payload.schema.standalone import DeclaredWiring
 from remote_payload.standalone.checkpoint.config import DrafterConfig
+from remote_payload.standalone.checkpoint.flat_config import eagle_config
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +37,7 @@ def declare(
 
     `changes` is how SGLang's computation differs from the checkpoint's own.
     """
-    if config.reads_final_state:
+    if config.reads_final_state or eagle_config(config.flat).get("use_aux_hidden_state") is False:
         return _final_state(config, target_class, target_layers, changes)
     rule = _rule(target_class, config.config_ids, target_layers)
     ids = config.config_ids
@@ -70,7 +71,17 @@ def declare(
 def _final_state(
     config: DrafterConfig, target_class: str | None, target_layers: int | None, changes: tuple[str, ...]
 ) -> DeclaredWiring:
-    """A drafter without fc: nothing is captured, and any slot stands for the one it does not read."""
+    """Nothing is captured. A drafter without fc wants it so, and any slot stands for the one it does not read.
+
+    One with fc is fed the target's final normed state past its fc: accept length about 1 on a running server. SGLang
+    looks for the flag in `eagle_config` alone.
+    """
+    problem = None
+    if not config.reads_final_state:
+        problem = (
+            "`use_aux_hidden_state: false` in `eagle_config` captures no states: SGLang feeds the drafter the target's "
+            "final state alone and passes over its fc, accept length about 1.00"
+        )
     return DeclaredWiring(
         config_ids=config.config_ids,
         ignored_top_level_ids=config.top_level_ids,
@@ -79,7 +90,8 @@ def _final_state(
         rule="the final state alone (use_aux_hidden_state: false)",
         valid_for="SGLang 0.5.23",
         captured=(),
-        slots=(0,),
+        problem=problem,
+        slots=(0,) if problem is None else None,
         changes=changes,
     )
 

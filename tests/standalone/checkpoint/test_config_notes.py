@@ -29,7 +29,7 @@ def ids(*values):
         ({"architectures": ["LlamaForCausalLM"]}, "architectures", "config.json says: LlamaForCausalLM",
          '"architectures": ["LlamaForCausalLMEagle3"]'),
         ({"architectures": None}, "architectures", "config.json says: nothing", "LlamaForCausalLMEagle3"),
-        ({"eagle_config": {}, IDS: [2, 4, 5]}, IDS, "takes its defaults here", '"eagle_config"'),
+        ({"eagle_config": {}, IDS: [2, 4, 5]}, IDS, "takes its defaults here", "`eagle_config`"),
         (ids(1, 3, 4) | {IDS: [2, 4, 5]}, IDS, "differ: [2, 4, 5] at the top", "numberings differ by one"),
         (ids(1, 3, 3), NESTED, "named twice: [1, 3, 3]", "name each once"),
         (ids(4, 1, 3), NESTED, "not in ascending order: [4, 1, 3]", "layer order"),

@@ -1,5 +1,7 @@
 """What SGLang captures, by target class; the Kimi rows were seen on running servers."""
 
+from dataclasses import replace
+
 import pytest
 
 from remote_payload.standalone.checkpoint.config import read_drafter_config
@@ -40,6 +42,19 @@ def test_captured_states(config_with, target, layers, ids, captured):
     declared = declare(config_with(ids), 3, target, layers, None)
     assert (declared.captured, declared.problem, declared.slots) == (captured, None, None)
     assert declared.config_ids == (None if ids is None else tuple(ids))
+
+
+def test_a_flag_that_denies_the_states_an_fc_joins_is_a_problem(config_with):
+    value = {"eagle_aux_hidden_state_layer_ids": [1, 3, 4], "use_aux_hidden_state": False}
+    config = replace(config_with(None), flat={"eagle_config": value})
+    declared = declare(config, 3, "LlamaForCausalLM", 8, (2, 4, 5))
+    assert (declared.captured, declared.slots) == ((), None)
+    assert "final state alone" in declared.problem
+    at_the_top = replace(config, flat={"use_aux_hidden_state": False, "eagle_config": {}})  # SGLang never looks there
+    assert declare(at_the_top, 3, "LlamaForCausalLM", 8, (2, 4, 5)).captured == (2, 4, 5)
+    without_fc = replace(config, reads_final_state=True)
+    declared = declare(without_fc, 1, "LlamaForCausalLM", 8, (2, 4, 5))
+    assert (declared.problem, declared.slots) == (None, (0,))
 
 
 @pytest.mark.parametrize(
