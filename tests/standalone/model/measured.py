@@ -9,7 +9,7 @@ import sys
 import torch
 
 from remote_payload.standalone.graph import GroupedAttention, Reading
-from remote_payload.standalone.machine import peak_memory_bytes
+from remote_payload.standalone.machine import peak_memory_bytes, return_freed_memory
 from remote_payload.standalone.model.drafter import Drafter
 from remote_payload.standalone.model.memory import Work, plan
 from tests.standalone.model.made import Made, make, make_row
@@ -30,6 +30,7 @@ TOKENS = 4096
 def main() -> None:
     """Measure."""
     torch.set_num_threads(1)
+    return_freed_memory()
     limit = None if sys.argv[1] == "none" else int(sys.argv[1])
     checkpoint = make(MIDDLE)
     checkpoint.embeddings.pop("draft")
