@@ -10,7 +10,6 @@ import torch
 from remote_payload.failure import machine_failure, rows_failure
 from remote_payload.rundir import RunDir, write_atomically
 from remote_payload.schema.job import StandaloneJob
-from remote_payload.schema.record import to_json
 from remote_payload.schema.standalone import CaptureCheck
 from remote_payload.standalone import machine, setup
 from remote_payload.standalone.capture.check import check_capture
@@ -22,7 +21,7 @@ from remote_payload.standalone.measure.profile import self_fed, zones
 from remote_payload.standalone.measure.sample import Sample
 from remote_payload.standalone.measure.sweep import sweep
 from remote_payload.standalone.measure.tally import Measurer, Tally
-from remote_payload.standalone.result import Outcome, SplitMeasured, assemble
+from remote_payload.standalone.result import Outcome, SplitMeasured, assemble, encoded
 from remote_payload.standalone.resume import open_partial
 
 RESULT_NAME = "standalone.json"
@@ -90,10 +89,10 @@ def _run(job: StandaloneJob, device: torch.device, folder: Path, journal: Journa
             capture=capture,
             memory=memory,
         )
-        result = assemble(job, checkpoint, device, journal, outcome)
-        for file in files:
+        text = encoded(assemble(job, checkpoint, device, journal, outcome))
+        for file in files:  # only now, so that a result that cannot be written leaves none of them
             file.finish()
-        write_atomically(folder / RESULT_NAME, to_json(result).encode())
+        write_atomically(folder / RESULT_NAME, text)
         partial.remove()
 
 

@@ -1,11 +1,16 @@
 """`standalone.json`, put together."""
 
+import dataclasses
+import math
 import platform
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
 
+from remote_payload.failure import checkpoint_failure
 from remote_payload.schema.job import StandaloneJob
+from remote_payload.schema.record import to_json
 from remote_payload.schema.standalone import (
     CaptureCheck,
     DeclaredWiring,
@@ -21,6 +26,9 @@ from remote_payload.standalone.journal import Journal
 from remote_payload.standalone.measure.sweep import Found
 from remote_payload.standalone.measure.tally import Tally
 from remote_payload.standalone.measure.task import once
+
+TOLD = 5
+"""Places of unusable numbers told in the message."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +52,35 @@ class Outcome:
     heldout: SplitMeasured | None
     capture: CaptureCheck | None
     memory: MemoryPlan | None
+
+
+def encoded(result: StandaloneResult) -> bytes:
+    """The result as it is written. Raises JobFailure(checkpoint) where numbers in it are not finite, naming them."""
+    try:
+        return to_json(result).encode()
+    except ValueError:
+        where = list(not_finite(dataclasses.asdict(result)))
+        if not where:
+            raise
+        raise checkpoint_failure(
+            "the test came to numbers that are NaN or infinite, as the numbers of a sound drafter, target and rows "
+            f"never do, at: {', '.join(where[:TOLD])}",
+            hint="look at the named tensors for extreme values",
+            details=tuple(where),
+        ) from None
+
+
+def not_finite(value: object, path: str = "$") -> Iterator[str]:
+    """Paths of the numbers in a JSON value that JSON cannot carry, with the name of what they belong to."""
+    if isinstance(value, dict):
+        name = f" ({value['name']})" if isinstance(value.get("name"), str) else ""
+        for key, item in value.items():
+            yield from (found + name for found in not_finite(item, f"{path}.{key}"))
+    elif isinstance(value, list | tuple):
+        for index, item in enumerate(value):
+            yield from not_finite(item, f"{path}[{index}]")
+    elif isinstance(value, float) and not math.isfinite(value):
+        yield path
 
 
 def assemble(

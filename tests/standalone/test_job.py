@@ -2,15 +2,19 @@
 
 import itertools
 import json
+import math
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 from remote_payload.failure import JobFailure
 from remote_payload.standalone.machine import pick_device
 from remote_payload.standalone.measure import finals
+from remote_payload.standalone.rows.teacher_look import TeacherLook
 from tests.standalone.running import DATA, bits, run_job
 from tests.standalone.test_served_truth import miswired
 from tests.support.tiny import Tiny, write_drafter, write_rows, write_target
@@ -145,6 +149,27 @@ def test_nothing_is_left_behind_by_a_failure(tmp_path, made, monkeypatch):
     monkeypatch.setattr(finals, "row_facts", fail)
     with pytest.raises(OSError, match="No space"):
         run_job(tmp_path / "out", **made)
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("which", "name", "factor"),
+    [("draft", "fc.weight", 1e-30), ("draft", "midlayer.self_attn.q_proj.weight", 1e22),
+     ("target", "model.norm.weight", 1e-30), ("target", "model.norm.weight", 0)],
+)  # fmt: skip
+def test_extreme_weights_leave_a_whole_result(tmp_path, made, which, name, factor):
+    path = made[which] / "model.safetensors"
+    weights = load_file(path)
+    save_file(weights | {name: weights[name] * factor}, path)
+    assert run_job(tmp_path / "out", **made, sweep="wiring", search_rows=2).result.rows.used == 3
+
+
+def test_a_result_that_json_cannot_carry_leaves_nothing(tmp_path, made, monkeypatch):
+    facts = TeacherLook.facts
+    monkeypatch.setattr(TeacherLook, "facts", lambda self: replace(facts(self), norm_rms=math.inf))
+    with pytest.raises(JobFailure, match=r"NaN or infinite.* at: \$\.rows\.teacher\.norm_rms$") as caught:
+        run_job(tmp_path / "out", **made, sweep="wiring", search_rows=2)
+    assert caught.value.failure.kind == "checkpoint"
     assert list((tmp_path / "out").iterdir()) == []
 
 

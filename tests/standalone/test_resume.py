@@ -96,7 +96,23 @@ def test_what_was_searched_is_not_searched_again(runs, whole):
 def test_a_resumed_test_that_is_killed_again_keeps_everything(runs):
     killed(runs / "third", after=2, **BOTH, resume="first")
     lines = (runs / "third" / "partial.jsonl").read_text(encoding="utf-8").splitlines()
-    assert [json.loads(line)["facts"]["row"] for line in lines if '"split"' in line] == [0, 1, 2, 3, 4]
+    assert [json.loads(line)["line"]["facts"]["row"] for line in lines if '"split"' in line] == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("kind", ["search", "full"])
+def test_a_damaged_line_is_measured_again(runs, whole, kind):
+    lines = (runs / "first" / "partial.jsonl").read_bytes().splitlines(keepends=True)
+    at = next(
+        index for index, line in enumerate(lines) if b'"hits":"' in line and (b'"split"' in line) == (kind == "full")
+    )
+    place = lines[at].index(b'"hits":"') + len(b'"hits":"')
+    other = b"B" if lines[at][place : place + 1] == b"A" else b"A"
+    lines[at] = lines[at][:place] + other + lines[at][place + 1 :]
+    for name in (f"damaged_{kind}", f"after_{kind}"):
+        (runs / name).mkdir()
+    (runs / f"damaged_{kind}" / "partial.jsonl").write_bytes(b"".join(lines))
+    run_job(runs / f"after_{kind}" / "out", **BOTH, resume=f"damaged_{kind}")
+    assert_as_whole(runs / f"after_{kind}" / "out", whole)
 
 
 @pytest.mark.parametrize(
@@ -122,7 +138,3 @@ def test_nothing_to_resume_from(tmp_path):
     with pytest.raises(JobFailure, match="run `first` left nothing to resume from on this host") as caught:
         run_job(tmp_path / "second" / "out", **SETTINGS, resume="first")
     assert caught.value.failure.kind == "job"
-    (tmp_path / "first").mkdir()
-    (tmp_path / "first" / "partial.jsonl").write_bytes(b'{"for": {"draft"')
-    with pytest.raises(JobFailure, match="an empty file"):
-        run_job(tmp_path / "second" / "out", **SETTINGS, resume="first")

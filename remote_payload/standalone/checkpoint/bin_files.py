@@ -56,6 +56,20 @@ def read_bin(path: Path) -> dict[str, torch.Tensor] | JobFailure:
     return found
 
 
+def not_readable(tensor: torch.Tensor) -> str | None:
+    """Why a torch file's tensor holds no numbers that could be read as they stand; None = it does."""
+    if tensor.is_nested:
+        return "a nested tensor"
+    if tensor.layout is not torch.strided:
+        return f"a sparse tensor ({str(tensor.layout).removeprefix('torch.')})"
+    if tensor.is_meta:
+        return "on the `meta` device: its numbers were never saved"
+    if tensor.is_quantized:
+        return "quantised"
+    wanted, stored = tensor.numel() * tensor.element_size(), tensor.untyped_storage().nbytes()
+    return f"a repeating view of {stored} bytes with shape {list(tensor.shape)}" if wanted > stored else None
+
+
 def _load(path: Path) -> object:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of unusual pickle protocols, which are read or fail

@@ -44,12 +44,7 @@ def by_canonical_name(stored: Iterable[StoredTensor]) -> dict[str, StoredTensor]
         if IGNORED.match(tensor.name):
             continue
         name = canonical_name(tensor.name)
-        if name in found:
-            raise checkpoint_failure(
-                f"two tensors of the drafter mean `{name}`: {found[name].name} and {tensor.name}",
-                hint="engines would silently take one of them; export the drafter again",
-            )
-        found[name] = tensor
+        _add(found, name, tensor)
     _refuse_mixed(found)
     return _plain_later_layers(found)
 
@@ -64,11 +59,24 @@ def layer_count(found: Iterable[str]) -> int:
 
 
 def take_apart(config: DrafterConfig, found: dict[str, StoredTensor]) -> dict[str, StoredTensor]:
-    """Fused tensors as their parts; a fused tensor of another height than its parts' stays as it is."""
+    """Fused tensors as their parts; a fused tensor of another height than its parts' stays as it is.
+
+    Raises JobFailure(checkpoint) where a part is stored by itself as well.
+    """
     apart: dict[str, StoredTensor] = {}
     for name, stored in found.items():
-        apart |= _parts_of(config, name, stored) or {name: stored}
+        for part, piece in (_parts_of(config, name, stored) or {name: stored}).items():
+            _add(apart, part, piece)
     return apart
+
+
+def _add(found: dict[str, StoredTensor], name: str, tensor: StoredTensor) -> None:
+    if name in found:
+        raise checkpoint_failure(
+            f"two tensors of the drafter mean `{name}`: {found[name].name} and {tensor.name}",
+            hint="engines would silently take one of them; export the drafter again",
+        )
+    found[name] = tensor
 
 
 def _parts_of(config: DrafterConfig, name: str, stored: StoredTensor) -> dict[str, StoredTensor] | None:

@@ -59,16 +59,16 @@ def duplicate_rows(matrix: torch.Tensor) -> int:
 
 
 def _sample(tensor: torch.Tensor) -> torch.Tensor:
-    """Evenly spread rows and columns, float32."""
+    """Evenly spread rows and columns, float64: squares of any float32 stay finite and above zero."""
     if tensor.ndim == MATRIX:
         rows = tensor[spread(tensor.shape[0], SAMPLE)]
-        return rows[:, spread(rows.shape[1], SAMPLE)].float()
-    return tensor.flatten()[: SAMPLE * SAMPLE].float()
+        return rows[:, spread(rows.shape[1], SAMPLE)].double()
+    return tensor.flatten()[: SAMPLE * SAMPLE].double()
 
 
 def _spectral_excess(sample: torch.Tensor, std: float) -> float:
     rows, columns = sample.shape
-    vector = torch.randn(columns, generator=torch.Generator().manual_seed(0))
+    vector = torch.randn(columns, generator=torch.Generator().manual_seed(0)).double()
     largest = 0.0
     for _ in range(ITERATIONS):
         image = sample @ (vector / vector.norm())

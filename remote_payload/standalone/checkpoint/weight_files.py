@@ -14,7 +14,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 
 from remote_payload.failure import JobFailure, checkpoint_failure
-from remote_payload.standalone.checkpoint.bin_files import dtype_of, read_bin
+from remote_payload.standalone.checkpoint.bin_files import dtype_of, not_readable, read_bin
 
 INDEX = "model.safetensors.index.json"
 BIN_INDEX = "pytorch_model.bin.index.json"
@@ -73,15 +73,14 @@ def list_tensors(folder: Path, role: str, wanted: Wanted = every_tensor) -> dict
 
     With an index only the shards that hold wanted tensors are opened; the others need not even be there.
     """
-    listed = [_try_file(path) for path in weight_paths(folder, role, wanted)]
+    listed = [_try_file(path, wanted) for path in weight_paths(folder, role, wanted)]
     bad = [item for item in listed if isinstance(item, JobFailure)]
     if bad:
         failures = [item.failure for item in bad]
         raise checkpoint_failure(
             failures[0].message, hint=failures[0].hint, details=tuple(failure.message for failure in failures)
         )
-    tensors = (tensor for item in listed if not isinstance(item, JobFailure) for tensor in item)
-    return {tensor.name: tensor for tensor in tensors if wanted(tensor.name)}
+    return {tensor.name: tensor for item in listed if not isinstance(item, JobFailure) for tensor in item}
 
 
 def weight_paths(folder: Path, role: str, wanted: Wanted = every_tensor) -> list[Path]:
@@ -147,24 +146,38 @@ def _is_file_name(name: str) -> bool:
     return Path(name).name == name and "\0" not in name and len(name.encode("utf-8", "replace")) <= NAME_BYTES
 
 
-def _try_file(path: Path) -> list[StoredTensor] | JobFailure:
+def _try_file(path: Path, wanted: Wanted) -> list[StoredTensor] | JobFailure:
     if path.suffix != ".safetensors":
-        found = read_bin(path)
-        if isinstance(found, JobFailure):
-            return found
-        return [
-            StoredTensor(name=name, path=path, shape=tuple(held.shape), dtype=dtype_of(held), held=held)
-            for name, held in found.items()
-        ]
+        return _try_bin(path, wanted)
     try:
         with safe_open(path, framework="pt") as file:
-            slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118 - not a mapping
+            slices = {name: file.get_slice(name) for name in file.keys() if wanted(name)}  # noqa: SIM118 - no mapping
             return [
                 StoredTensor(name=name, path=path, shape=tuple(piece.get_shape()), dtype=str(piece.get_dtype()))
                 for name, piece in slices.items()
             ]
     except (SafetensorError, OSError) as error:
         return _unreadable(path, error)
+
+
+def _try_bin(path: Path, wanted: Wanted) -> list[StoredTensor] | JobFailure:
+    found = read_bin(path)
+    if isinstance(found, JobFailure):
+        return found
+    chosen = {name: held for name, held in found.items() if wanted(name)}
+    odd = {name: why for name, held in chosen.items() if (why := not_readable(held)) is not None}
+    if odd:
+        name, why = next(iter(odd.items()))
+        return checkpoint_failure(
+            f"{len(odd)} tensor(s) of the file are not plain numbers; the first, `{name}`, is {why}: {path}",
+            hint="gather the whole model before saving (offloading and sharded training leave such tensors), and save "
+            "it with safetensors.torch.save_file",
+            details=tuple(f"{name}: {why}" for name, why in odd.items()),
+        )
+    return [
+        StoredTensor(name=name, path=path, shape=tuple(held.shape), dtype=dtype_of(held), held=held)
+        for name, held in chosen.items()
+    ]
 
 
 def _unreadable(path: Path, error: Exception) -> JobFailure:

@@ -2,9 +2,12 @@
 
 The first line says for what it holds (`Fingerprint`); then a line for each reading on each searched row, and for each
 row that was measured in full its records. The search decides by hits alone, so a run that takes the lines over comes to
-the same decisions. A torn last line is what a killed writer leaves, and is dropped.
+the same decisions. Every line carries its checksum; a line that is torn, as a killed writer leaves the last one, or
+damaged is dropped with all that follow, and measured again.
 """
 
+import errno
+import hashlib
 import json
 import os
 from collections.abc import Iterable
@@ -22,6 +25,10 @@ from remote_payload.standalone.measure.acceptance import packed, unpacked
 
 Fingerprint = dict[str, Any]
 """What must be the same for measured rows to be taken over; plain JSON values by name."""
+HEADER = "for"
+CHECK_DIGITS = 16
+BEFORE, BETWEEN, AFTER = b'{"sha256":"', b'","line":', b"}"
+"""A line is JSON as well: its checksum, then what it says."""
 FullRow = tuple[RowFacts, tuple[ReadingHits, ...]]
 
 
@@ -36,7 +43,7 @@ class Partial:
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
         self._deepest = 0
         self._descriptor = os.open(path, flags, 0o600)
-        self._write({"for": fingerprint})
+        self._write({HEADER: fingerprint})
         for value in taken_over:
             self._take(value)
             self._write(value)
@@ -82,7 +89,7 @@ class Partial:
         self._deepest = max(self._deepest, hits.shape[1])
 
     def _write(self, value: dict[str, Any]) -> None:
-        os.write(self._descriptor, json.dumps(value, separators=(",", ":")).encode() + b"\n")
+        os.write(self._descriptor, sealed(value))
 
     def _take(self, value: dict[str, Any]) -> None:
         if "split" in value:
@@ -99,9 +106,10 @@ def take_over(path: Path, run_id: str, fingerprint: Fingerprint) -> list[dict[st
         lines = _whole_lines(path)
     except OSError as error:
         raise _nothing(run_id, f"{error.strerror or error}: {path}") from None
-    if not lines:
-        raise _nothing(run_id, f"an empty file: {path}")
-    theirs = lines[0].get("for", {})
+    theirs = lines[0].get(HEADER) if lines else None
+    if not isinstance(theirs, dict):
+        found = "a damaged file: its first line" if path.stat().st_size else "an empty file"
+        raise _nothing(run_id, f"{found}: {path}")
     differing = [key for key in fingerprint if fingerprint[key] != theirs.get(key)]
     if differing:
         told = tuple(f"{key}: {theirs.get(key)!r} then, {fingerprint[key]!r} now" for key in differing)
@@ -122,12 +130,33 @@ def _nothing(run_id: str, found: str) -> JobFailure:
 
 
 def _whole_lines(path: Path) -> list[dict[str, Any]]:
-    """Lines up to the first one that is torn. Raises OSError."""
-    values = []
+    """Lines up to the first one that is torn or damaged. Raises OSError."""
+    if path.exists() and not path.is_file():  # a pipe would be waited for
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
+    values: list[dict[str, Any]] = []
     for line in path.read_bytes().split(b"\n"):
-        try:
-            value = json.loads(line)
-        except ValueError:
+        value = opened(line)
+        if value is None:
             break
         values.append(value)
     return values
+
+
+def sealed(value: dict[str, Any]) -> bytes:
+    """A line of the file."""
+    body = json.dumps(value, separators=(",", ":")).encode()
+    return BEFORE + _checksum(body) + BETWEEN + body + AFTER + b"\n"
+
+
+def opened(line: bytes) -> dict[str, Any] | None:
+    """What a line, without its end, says; None where it is not as it was written."""
+    start = len(BEFORE) + CHECK_DIGITS + len(BETWEEN)
+    body = line[start : -len(AFTER)]
+    if line[:start] != BEFORE + _checksum(body) + BETWEEN or not line.endswith(AFTER):
+        return None
+    value: dict[str, Any] = json.loads(body)
+    return value
+
+
+def _checksum(body: bytes) -> bytes:
+    return hashlib.sha256(body).hexdigest()[:CHECK_DIGITS].encode()

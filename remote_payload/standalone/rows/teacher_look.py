@@ -5,6 +5,8 @@ next token, nearly always. Sampled responses agree less; shifted states, another
 random, or at another offset.
 """
 
+import math
+
 import torch
 
 from remote_payload.schema.standalone import TeacherFacts
@@ -59,8 +61,13 @@ class TeacherLook:
         if not self._rms:
             return None
         plain, added = torch.cat(self._rms).unbind(dim=1)
+        if not bool(plain.isfinite().all()):  # no weight to divide by
+            plain = torch.full_like(plain, math.inf)
+        if not bool(added.isfinite().all()):
+            added = torch.full_like(added, math.inf)
         gemma = float((added - 1).abs().median()) < NEAR_ONE <= float((plain - 1).abs().median())
-        return float((added if gemma else plain).median())
+        found = float((added if gemma else plain).median())
+        return found if math.isfinite(found) else None
 
     def _sizes(self, final: torch.Tensor, norm: torch.Tensor) -> torch.Tensor:
         """Root mean square of a few of the states (T, Ht) over both forms of the norm's weight; (t, 2)."""

@@ -5,11 +5,11 @@ import pickle
 
 import pytest
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 
 from remote_payload.failure import JobFailure
 from remote_payload.standalone.checkpoint.load import load_checkpoint
-from tests.standalone.checkpoint.writing import Scene, write_bin
+from tests.standalone.checkpoint.writing import WEIGHTS, Scene, write_bin
 
 INDEX = "model.safetensors.index.json"
 
@@ -91,6 +91,30 @@ def test_torch_files_that_are_none(scene, content, says):
     (folder / "pytorch_model.bin").write_bytes(content)
     with pytest.raises(JobFailure, match=says):
         load(scene)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda tensor: tensor.to("meta"), "on the `meta` device: its numbers were never saved"),
+        (lambda tensor: tensor.to_sparse(), r"a sparse tensor \(sparse_coo\)"),
+        (lambda tensor: tensor[:1].clone().expand(tensor.shape), "a repeating view of 192 bytes"),
+    ],
+    ids=["meta", "sparse", "expanded"],
+)
+def test_torch_tensors_without_plain_numbers(scene, change, says):
+    tensors = scene.tensors | {"fc.weight": change(scene.tensors["fc.weight"][:, :48].clone())}
+    folder = write_bin(scene.folder / "draft", scene.config, {})
+    torch.save(tensors, folder / "pytorch_model.bin")
+    with pytest.raises(JobFailure, match=rf"1 tensor\(s\) .* `fc.weight`, is {says}.*pytorch_model\.bin"):
+        load(scene)
+
+
+def test_only_the_targets_wanted_tensors_must_be_plain(scene):
+    weights = load_file(scene.target / WEIGHTS)
+    (scene.target / WEIGHTS).unlink()
+    torch.save(weights | {"model.layers.0.x": torch.zeros(3, device="meta")}, scene.target / "pytorch_model.bin")
+    assert torch.equal(scene.load().teacher_head, weights["lm_head.weight"])
 
 
 def test_a_torch_file_that_holds_something_else(scene):

@@ -240,6 +240,18 @@ def test_two_names_for_one_tensor(made):
     assert "two tensors" in failure_of(made).message
 
 
+@pytest.mark.parametrize(
+    ("whole", "rows", "part"),
+    [("self_attn.qkv_proj", 64, "self_attn.q_proj"), ("mlp.gate_up_proj", 48, "mlp.gate_proj")],
+)
+def test_a_fused_tensor_beside_its_parts(made, whole, rows, part):
+    fused = torch.zeros(rows, load_file(made["draft"] / "model.safetensors")[f"midlayer.{part}.weight"].shape[1])
+    rewrite(made["draft"], lambda tensors: tensors.update({f"midlayer.{whole}.weight": fused}))
+    message = failure_of(made).message
+    assert message.startswith(f"two tensors of the drafter mean `layers.0.{part}.weight`: ")
+    assert f"midlayer.{whole}.weight" in message
+
+
 @pytest.mark.parametrize("prefix", ["midlayer.", "layers.0.", "model.layers.0."])
 def test_dialects_of_names_load_alike(made, tmp_path, prefix):
     renamed = write_model(tmp_path / "renamed", drafter_config(Tiny()), drafter_tensors(Tiny(), prefix))

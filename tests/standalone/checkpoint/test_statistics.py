@@ -23,6 +23,14 @@ def test_initial_numbers(shape, dtype):
     assert found.constant is None
 
 
+@pytest.mark.parametrize("factor", [1e-30, 1e22, 1e36])
+def test_extreme_numbers_are_numbers(factor):
+    found, plain = statistics_of("x", drawn(64, 192) * factor), statistics_of("x", drawn(64, 192))
+    assert found.std == pytest.approx(0.02 * factor, rel=0.03)
+    assert found.spectral_excess == pytest.approx(plain.spectral_excess, rel=1e-4)
+    assert found.row_norm_spread == pytest.approx(plain.row_norm_spread, rel=1e-3)
+
+
 @pytest.mark.parametrize("name", ["drafter_std", "drafter_embed"])
 def test_trained_matrices(name):
     checkpoint = load_checkpoint(DEMO / name, DEMO / "target")

@@ -156,6 +156,15 @@ def test_gemmas_norm_is_one_plus_its_weight():
     assert look.facts().norm_rms == pytest.approx(1, abs=1e-3)
 
 
+@pytest.mark.parametrize("weight", [0.0, 1e-30, -1.0])
+def test_a_norm_that_nothing_can_be_divided_by(weight):
+    row, said = greedy()
+    look = TeacherLook(torch.full_like(NORM, weight))
+    look.add(row, said)
+    plain = float(row.final[:: max(1, len(row.final) // 64)].square().mean(dim=1).sqrt().median())
+    assert look.facts().norm_rms == (pytest.approx(plain, rel=1e-3) if weight < 0 else None)
+
+
 def lint_row(ids, mask, name="a"):
     return Row(
         name=name, tokens=torch.tensor(ids), loss_mask=torch.tensor(mask, dtype=torch.bool),
