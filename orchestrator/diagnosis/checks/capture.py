@@ -26,11 +26,11 @@ def check(measured: Measured) -> tuple[CheckResult, ...]:
         return (CAPTURE.cannot_tell(f"not compared: {why}", needs=needs),)
     slots = (*capture.slots, *((capture.final,) if capture.final is not None else ()))
     evidence = (*(line for slot in slots for line in _evidence(slot, capture)), *_answers(capture))
-    found = [item for slot in slots if (item := _slot(slot, evidence)) is not None]
+    found = [item for slot in slots if (item := _slot(slot, evidence, capture)) is not None]
     if found:
         return tuple(found)
     if capture.answers and capture.same_answers < OTHER_ANSWERS * capture.answers:
-        return (_finding("the captured final state answers otherwise than a fresh forward", evidence),)
+        return (_finding("the captured final state answers otherwise than a fresh forward", evidence[::-1]),)
     unsure = [slot for slot in slots if slot.error > CLOSE]
     if unsure or (capture.answers and capture.same_answers < SAME_ANSWERS * capture.answers):
         return (
@@ -43,8 +43,10 @@ def check(measured: Measured) -> tuple[CheckResult, ...]:
     return (CAPTURE.passed("captured states are those of a fresh forward", evidence),)
 
 
-def _slot(slot: CaptureSlot, evidence: tuple[Evidence, ...]) -> CheckResult | None:
+def _slot(slot: CaptureSlot, evidence: tuple[Evidence, ...], capture: CaptureCheck) -> CheckResult | None:
     name = "the final state" if slot.slot is None else f"slot {slot.slot}"
+    own = _proof(slot, capture)
+    evidence = (*own, *(line for line in evidence if line not in own))
     if slot.error > FAR:
         return _finding(f"{name} is no state of this target: off by {100 * slot.error:.0f} % at the nearest", evidence)
     other = slot.labelled_error is not None and slot.labelled_error > max(CLOSE, 2 * slot.error)
@@ -78,6 +80,12 @@ def _evidence(slot: CaptureSlot, capture: CaptureCheck) -> tuple[Evidence, ...]:
     if slot.labelled_error is not None:
         lines.append(Evidence(name=f"{name}: relative error at its label", value=slot.labelled_error, n=capture.tokens))
     return tuple(lines)
+
+
+def _proof(slot: CaptureSlot, capture: CaptureCheck) -> tuple[Evidence, ...]:
+    """This slot's numbers, the error at its label first where there is one."""
+    lines = _evidence(slot, capture)
+    return tuple(sorted(lines, key=lambda line: ("at its label" not in line.name, "error there" not in line.name)))
 
 
 def _answers(capture: CaptureCheck) -> tuple[Evidence, ...]:

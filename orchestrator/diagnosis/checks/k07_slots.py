@@ -81,19 +81,18 @@ def _mislabelled(slot: SlotFacts, label: int, result: StandaloneResult) -> Check
     embedding, final = is_embedding(slot), answers_lens(slot, result)
     layers = result.declared.target_layers
     if label == 0 and embedding is False and not is_shifted(slot):
-        return _finding(
-            f"slot {slot.slot} is labelled as the embedding output, but is not a function of the token", slot
-        )
+        text = f"slot {slot.slot} is labelled as the embedding output, but is not a function of the token"
+        return _proven(text, slot, "token")
     if label != 0 and embedding is True:
-        return _finding(f"slot {slot.slot} is labelled as state {label}, but is the embedding output", slot)
+        return _proven(f"slot {slot.slot} is labelled as state {label}, but is the embedding output", slot, "token")
     if layers is None or final is None:
         return None
     if final and label < EARLY * layers and _is_true_teacher(result):
-        return _finding(
-            f"slot {slot.slot} is labelled as state {label} of {layers}, but answers like the final one", slot
-        )
+        text = f"slot {slot.slot} is labelled as state {label} of {layers}, but answers like the final one"
+        return _proven(text, slot, "lens")
     if not final and label == layers and max(slot.lens_normed_hits, slot.lens_raw_hits) < 0.5 * slot.lens_positions:
-        return _finding(f"slot {slot.slot} is labelled as the last of {layers} layers, but does not answer so", slot)
+        text = f"slot {slot.slot} is labelled as the last of {layers} layers, but does not answer so"
+        return _proven(text, slot, "lens")
     return None
 
 
@@ -116,9 +115,17 @@ def _is_true_teacher(result: StandaloneResult) -> bool:
 
 
 def _twice(slot: SlotFacts) -> CheckResult:
-    return _finding(
-        f"slots {slot.equals_slot} and {slot.slot} hold the same numbers: one state was captured twice", slot
+    return _proven(
+        f"slots {slot.equals_slot} and {slot.slot} hold the same numbers: one state was captured twice",
+        slot,
+        "equals slot",
     )
+
+
+def _proven(summary: str, slot: SlotFacts, proof: str) -> CheckResult:
+    """A finding whose first evidence is the line that names `proof`."""
+    found = _finding(summary, slot)
+    return replace(found, evidence=tuple(sorted(found.evidence, key=lambda line: proof not in line.name)))
 
 
 def _finding(summary: str, slot: SlotFacts, severity: Severity = "serious") -> CheckResult:
@@ -141,11 +148,31 @@ def _out_of_order(slots: tuple[SlotFacts, ...], states: tuple[int, ...]) -> list
     wrong = [pair for pair in itertools.pairwise(by_depth) if _is_fallen(*pair)]
     if not wrong:
         return []
-    pairs = ", ".join(f"{deep.slot} (state {states[deep.slot]}) after {shallow.slot}" for shallow, deep in wrong)
-    text = f"the slots' order contradicts their labels: smaller and further from the answer is {pairs}"
-    finding = _finding(text, wrong[0][1])
-    evidence = tuple(line for slot in by_depth for line in _evidence(slot, states))
-    return [replace(finding, evidence=evidence)]
+    shallow, deep = wrong[0]
+    before, after = (f"slot {slot.slot} (labelled state {states[slot.slot]})" for slot in (shallow, deep))
+    text = (
+        f"the labels of the states contradict their numbers: {after} is smaller and further from the answer than "
+        f"{before}: states or labels are exchanged"
+    )
+    exchanged = list(states)
+    by_answer = sorted(by_depth, key=lambda slot: _lens(slot).value or 0.0)
+    for slot, label in zip(by_answer, sorted(states[slot.slot] for slot in by_depth), strict=True):
+        exchanged[slot.slot] = label
+    names = ",".join("embed" if state == 0 else str(state) for state in exchanged)
+    proving = (_lens_evidence(deep, states), _lens_evidence(shallow, states))
+    rest = tuple(line for slot in by_depth for line in _evidence(slot, states) if line not in proving)
+    remedy = (
+        f"run again with the labels in the order of the answers, `--states {names}`: where serving then feeds what reads best, only the "
+        "labels were wrong",
+        "change no config before that; a fresh forward (`--capture-rows 2`) tells as well which state a slot is",
+    )
+    return [replace(_finding(text, deep), evidence=(*proving, *rest), remedy=remedy)]
+
+
+def _lens_evidence(slot: SlotFacts, states: tuple[int, ...]) -> Evidence:
+    """The better of the two logit lenses, by which the order is judged."""
+    normed = slot.lens_normed_hits >= slot.lens_raw_hits
+    return _evidence(slot, states)[-2 if normed else -1]
 
 
 def _is_fallen(shallow: SlotFacts, deep: SlotFacts) -> bool:

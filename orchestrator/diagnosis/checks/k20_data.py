@@ -1,12 +1,19 @@
 """K20: the rows as data: NaN, lengths, mask share, truncation, duplicates, and overlap of train and held-out."""
 
+from collections import Counter
+from collections.abc import Sequence
+
+from orchestrator.compare.chains import segments, unpack_row
 from orchestrator.compare.stats import MIN_ROWS
 from orchestrator.diagnosis.finding import CheckResult, Evidence, Severity, Subject, count, share
 from orchestrator.diagnosis.measured import Measured
-from remote_payload.schema import RowsFacts, RowsLint
+from remote_payload.schema import RowFacts, RowsFacts, RowsLint
 
 MANY = 0.1
 """Share of rows beyond which an oddity is more than one odd row."""
+LEAST_CUT = 5
+PILE = 2
+"""Times as many rows at the longest length as at any other: what a limit piles up, chance does not."""
 FULL_MASK = 0.98
 """Share of response tokens beyond which the mask marks the prompts as well."""
 LEAKED = 0.05
@@ -15,15 +22,19 @@ LEAKED = 0.05
 def check(measured: Measured) -> tuple[CheckResult, ...]:
     """Train rows, then held-out rows."""
     result = measured.result
-    splits = [("train", result.rows)] + ([("held-out", result.heldout)] if result.heldout is not None else [])
-    return tuple(item for name, rows in splits for item in _split(name, rows))
+    splits = [("train", result.rows, measured.train.rows)]
+    if result.heldout is not None:
+        splits.append(("held-out", result.heldout, () if measured.heldout is None else measured.heldout.rows))
+    return tuple(item for name, rows, each in splits for item in _split(name, rows, each))
 
 
-def _split(name: str, rows: RowsFacts) -> list[CheckResult]:
+def _split(name: str, rows: RowsFacts, each: Sequence[RowFacts]) -> list[CheckResult]:
     subject = Subject(check="K20", title=f"data, {name} rows")
     lint = rows.lint
     found = (
-        [] if lint is None else [*_broken(subject, rows, lint), *_odd(subject, rows, lint), *_leak(subject, rows, lint)]
+        []
+        if lint is None
+        else [*_broken(subject, rows, lint), *_odd(subject, rows, lint, each), *_leak(subject, rows, lint)]
     )
     found += _skipped(subject, rows, lint)
     found += _mask(subject, rows)
@@ -67,9 +78,23 @@ def _broken(subject: Subject, rows: RowsFacts, lint: RowsLint) -> list[CheckResu
     return found
 
 
-def _odd(subject: Subject, rows: RowsFacts, lint: RowsLint) -> list[CheckResult]:
+def _is_cut(each: Sequence[RowFacts], longest: int) -> bool:
+    """Whether rows pile up at the longest length as a trainer's limit makes them.
+
+    Few rows tie by chance; and where the responses that end there are all of one length, the generation's budget ended
+    them, not the row's.
+    """
+    lengths = Counter(row.tokens for row in each)
+    at_longest = lengths.pop(longest, 0)
+    last = [segments(unpack_row(row).loss_mask)[-1:] for row in each if row.tokens == longest]
+    responses = {stop - start for run in last for start, stop in run if stop == longest}
+    return at_longest > PILE * max(lengths.values(), default=0) and len(responses) > 1
+
+
+def _odd(subject: Subject, rows: RowsFacts, lint: RowsLint, each: Sequence[RowFacts]) -> list[CheckResult]:
     found = []
-    if lint.cut_at_longest >= 3 and lint.cut_at_longest > MANY * rows.used:
+    many = lint.cut_at_longest >= LEAST_CUT and lint.cut_at_longest > MANY * rows.used
+    if many and _is_cut(each, lint.longest):
         found.append(
             subject.finding(
                 f"{lint.cut_at_longest} of {rows.used} rows were cut at {lint.longest} tokens, within their response",

@@ -19,6 +19,7 @@ from tests.support.made_measured import (
     sound_slots,
     sound_teacher,
 )
+from tests.support.made_results import made_row
 
 
 def findings(results: tuple[CheckResult, ...]) -> list[CheckResult]:
@@ -50,7 +51,7 @@ class TestSlots:
         (finding,) = findings(self.check({0: {"embedding_share": 0.0, "repeats_equal": 12}}))
         assert (finding.severity, finding.cause) == ("serious", "data")
         assert "slot 0 is labelled as the embedding output" in finding.summary
-        assert finding.evidence[2].value == pytest.approx(12 / 700)
+        assert pytest.approx(12 / 700) in [line.value for line in finding.evidence[:2]]
 
     def test_an_embedding_that_is_labelled_as_a_layer(self):
         (finding,) = findings(self.check({2: {"embedding_share": 1.0, "repeats_equal": 700}}))
@@ -86,7 +87,12 @@ class TestSlots:
             3: {"rms": a.rms, "lens_normed_hits": a.lens_normed_hits},
         }
         (finding,) = findings(self.check(swapped))
-        assert "order contradicts their labels" in finding.summary
+        assert "slot 2 (labelled state 4) is smaller and further from the answer than slot 1 (labelled state 2)" in (
+            finding.summary
+        )
+        before, after = (line.value for line in finding.evidence[1::-1])
+        assert (before, after) == (pytest.approx(350 / 700), pytest.approx(280 / 700))
+        assert "`--states embed,5,4,2`" in finding.remedy[0]
 
     @pytest.mark.parametrize(
         "changes", [{"rms": 1.0}, {"lens_normed_hits": 100}, {"rms": 2.6, "lens_normed_hits": 275}]
@@ -195,7 +201,6 @@ class TestData:
             ({"with_nan": 1}, "NaN", "minor"),
             ({"with_nan": 3}, "NaN", "serious"),
             ({"lengths_differ": 2}, "different lengths", "serious"),
-            ({"cut_at_longest": 6, "at_longest": 6}, "cut at 60 tokens", "minor"),
             ({"duplicates": 4}, "duplicates", "minor"),
         ],
     )
@@ -204,6 +209,25 @@ class TestData:
         assert (finding.severity, finding.cause) == (severity, "data")
         assert word in finding.summary
         assert finding.evidence[0].n == 12
+
+    @pytest.mark.parametrize(
+        ("prompts", "lengths", "is_cut"),
+        [
+            (range(5, 17), [60] * 12, True),  # responses of 44 to 55 tokens, all ended by the row's limit
+            (range(5, 17), [*range(48, 54), *[60] * 6], True),
+            ([10] * 12, [60] * 12, False),  # responses of one length: the generation's budget
+            (range(5, 17), [*[50] * 4, *[58] * 3, *[60] * 5], False),  # lengths tie by chance
+            (range(5, 17), [*range(48, 56), *[60] * 4], False),  # too few
+        ],
+    )
+    def test_rows_that_a_limit_cut(self, prompts, lengths, is_cut):
+        masks = [[0] * prompt + [1] * (length - prompt) for prompt, length in zip(prompts, lengths, strict=True)]
+        rows = tuple(made_row(row, mask) for row, mask in enumerate(masks))
+        at_longest = lengths.count(60)
+        measured = made_measured(rows_lint=sound_lint(cut_at_longest=at_longest, at_longest=at_longest))
+        found = findings(data(replace(measured, train=replace(measured.train, rows=rows))))
+        assert len(found) == is_cut
+        assert all(f"{at_longest} of 12 rows were cut at 60 tokens" in item.summary for item in found)
 
     @pytest.mark.parametrize("changes", [{"cut_at_longest": 1}, {"duplicates": 1}, {"at_longest": 9}])
     def test_one_odd_row_is_none(self, changes):
