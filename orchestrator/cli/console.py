@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 _RED, _YELLOW, _CYAN, _PLAIN = "\x1b[31m", "\x1b[33m", "\x1b[36m", "\x1b[0m"
 _LINE_CONTROLS = "\n\r\t\b"  # what a progress line of a job needs, and no terminal is harmed by
+WIDTH = 110
+LEAST_WIDTH = 40
+"""Narrower reports cannot be read; a terminal breaks their lines itself."""
 _DECODERS: dict[str, codecs.IncrementalDecoder] = {}
 """By stream: a character may come in two pieces."""
 
@@ -76,12 +79,17 @@ def is_terminal() -> bool:
 
 
 def width() -> int:
-    """Columns of the terminal that stdout is; 110 elsewhere, so that files look the same everywhere."""
-    if not sys.stdout.isatty():
-        return 110
-    import shutil
+    """`COLUMNS` of the environment, else those of the terminal that stdout is; 110 elsewhere: files look alike."""
+    asked = os.environ.get("COLUMNS", "")
+    if asked.isascii() and asked.isdigit() and len(asked) <= 4 and int(asked):
+        columns = int(asked)
+    elif sys.stdout.isatty():
+        import shutil
 
-    return shutil.get_terminal_size((110, 24)).columns
+        columns = shutil.get_terminal_size((WIDTH, 24)).columns
+    else:
+        columns = WIDTH
+    return max(columns, LEAST_WIDTH)
 
 
 def rich_stderr() -> "Console":
@@ -143,12 +151,16 @@ def show_run(
     as_json: bool,
     view: "View" = "report",
     question: "Question | None" = None,
+    kept: bool = True,
 ) -> None:
-    """A run with everything that can be said about its result; `question` is what its reader adds to the measured."""
+    """A run with everything that can be said about its result; `question` is what its reader adds to the measured.
+
+    `kept`: whether it can be shown again; the demonstration's store goes away.
+    """
     if not as_json and not store.has_figures(record):
         from orchestrator.report.head import head
 
-        out("\n".join(head(record)))  # the whole report would cost the import of numpy
+        out("\n".join(head(record, width())))  # the whole report would cost the import of numpy
         return
     from orchestrator.review import review
 
@@ -160,7 +172,7 @@ def show_run(
     else:
         from orchestrator.report.views import view_text
 
-        out(view_text(report, view, width=width()))
+        out(view_text(report, view, width=width(), kept=kept))
 
 
 def show_status(answer: "StatusAnswer", host_name: str, *, as_json: bool) -> None:

@@ -38,4 +38,4 @@ def demo(*, as_json: bool) -> None:
         store = Store(Path(folder) / "laptop")
         with watching(as_json=as_json) as tell, pipeline.session(scene.host, settings, tell, accept_new=False) as host:
             record = pipeline.run(order, host, store, tell)
-        end(record, store, as_json=as_json)
+        end(record, store, as_json=as_json, kept=False)

@@ -11,10 +11,12 @@ if TYPE_CHECKING:
     from orchestrator.store import Store
 
 
-def end(record: "RunRecord", store: "Store", *, as_json: bool, question: "Question | None" = None) -> None:
+def end(
+    record: "RunRecord", store: "Store", *, as_json: bool, question: "Question | None" = None, kept: bool = True
+) -> None:
     """Show the report of a run that is over; raise what its outcome means (see `orchestrator/outcome.py`)."""
     error = error_of(record)
     if error is None or as_json:
-        console.show_run(record, store, as_json=as_json, question=question)
+        console.show_run(record, store, as_json=as_json, question=question, kept=kept)
     if error is not None:
         raise error

@@ -81,8 +81,8 @@ def _plan(kind: str, flags: dict[str, Any], host_name: str, store: "Store") -> "
         # Without the run's own settings this is the mistake, and not the flag that is missing because of it.
         raise NotFoundError(
             f"--resume: no run of this laptop is called, or begins with: {wanted}",
-            hint="`eagle3-remote runs list` shows those it knows; a run that only its host knows needs its whole id and "
-            f"its settings again ({incomplete.message})",
+            hint="`eagle3-remote runs list` shows those it knows; a run that only its host knows needs its whole id "
+            f"and its settings again ({incomplete.message})",
         ) from None
 
 

@@ -38,16 +38,18 @@ class Prediction:
     cost: StepCost | None
     """None = nobody said what a step costs, so there is no speed-up."""
     best_steps: int | None
-    """The depth with the largest speed-up; None = r unknown."""
+    """The depth with the largest speed-up; None = r unknown, or the same at every depth: then no depth is best."""
+    judged_steps: int | None
+    """The depth that `pays` speaks of: the best one, or the deepest where none is; None = r unknown."""
     pays: bool | None
-    """Whether that speed-up is above 1, its whole interval; None = r unknown, or the interval holds 1."""
+    """Whether the speed-up there is above 1, its whole interval; None = r unknown, or the interval holds 1."""
     suspicious: bool
     """r below 1 at some depth: a verify step cannot be cheaper than a plain one, so the plain baseline is in doubt."""
 
     @property
-    def best(self) -> Depth | None:
-        """The depth to serve with."""
-        return None if self.best_steps is None else self.depths[self.best_steps - 1]
+    def judged(self) -> Depth | None:
+        """The depth of `judged_steps`."""
+        return None if self.judged_steps is None else self.depths[self.judged_steps - 1]
 
 
 def predict(
@@ -64,13 +66,18 @@ def predict(
     for steps in range(1, chains[0].steps + 1):
         walks = [total(serving_walks(item, depth=steps, max_new_tokens=max_new_tokens), steps) for item in chains]
         depths.append(_depth(steps, walks, cost))
-    best = None if cost is None else best_steps([depth.accept_length.value for depth in depths], cost)
-    speedup = None if best is None else depths[best - 1].speedup
+    lengths = [depth.accept_length.value for depth in depths]
+    best = None if cost is None or not cost.per_step else best_steps(lengths, cost)
+    judged = best
+    if cost is not None and not cost.per_step:
+        judged = max((depth.steps for depth in depths if depth.accept_length.value is not None), default=None)
+    speedup = None if judged is None else depths[judged - 1].speedup
     return Prediction(
         reading=reading,
         depths=tuple(depths),
         cost=cost,
         best_steps=best,
+        judged_steps=judged,
         pays=None if speedup is None else _above_one(speedup),
         suspicious=cost is not None and any(cost.ratio(depth.steps) < 1 for depth in depths),
     )

@@ -28,6 +28,7 @@ def bench_blocks(report: BenchReport, width: int, *, verbose: bool) -> list[list
     results = diagnosis.results
     shown = [item for item in diagnosis.findings if item.summary not in diagnosis.headline]
     checks = check_lines(results, width) if verbose else finding_lines(shown, width)
+    above = 0 if verbose else len(diagnosis.findings) - len(shown)
     headline = diagnosis.headline[:1].upper() + diagnosis.headline[1:]
     blocks = [
         textwrap.wrap(headline, width, subsequent_indent="  ", break_on_hyphens=False),
@@ -35,7 +36,7 @@ def bench_blocks(report: BenchReport, width: int, *, verbose: bool) -> list[list
         ["Speed:", *speed_lines(figures.loads)] if figures.loads else [],
         ["Against plain decoding:", *pair_lines(figures.pairs)] if figures.pairs else [],
         *_acceptance(report, verbose=verbose),
-        [_checks_title(tally(results, above=not checks), checks, verbose=verbose), *checks],
+        [_checks_title(tally(results, above=above), checks, verbose=verbose), *checks],
         *([_harness(report)] if report.result.harness else []),
         textwrap.wrap(DEFINITIONS, width) if verbose else [],
     ]

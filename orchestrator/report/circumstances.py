@@ -1,5 +1,6 @@
 """Under what circumstances a standalone test was made: rows, machine, time, memory, warnings."""
 
+from orchestrator.diagnosis.mis_wired import states_text
 from orchestrator.report.content import StandaloneReport
 from orchestrator.report.head import labelled
 from orchestrator.report.words import UNKNOWN, mebibytes, percent, seconds
@@ -16,6 +17,9 @@ def circumstances(report: StandaloneReport, width: int, *, verbose: bool) -> lis
     lines = rows_lines("rows", result.rows, most)
     if result.heldout is not None:
         lines += rows_lines("held-out", result.heldout, most)
+    if result.resumed_from is not None:
+        lines.append(("resumed", _resumed(result.resumed_from, result.resumed_rows)))
+    lines += _serves(report)
     lines += _warnings(result.warnings, most)
     if verbose:
         lines += _more(report)
@@ -55,6 +59,21 @@ def time_words(result: StandaloneResult) -> str:
     return f"{seconds(sum(phase.seconds for phase in result.phases))}: {', '.join(parts) or UNKNOWN}"
 
 
+def _resumed(run: str, rows: int | None) -> str:
+    """How much of the figures another run measured."""
+    counted = "its finished rows were" if rows is None else "1 row was" if rows == 1 else f"{rows} rows were"
+    return f"from {run}: {counted} measured there"
+
+
+def _serves(report: StandaloneReport) -> list[tuple[str, str]]:
+    """Which SGLang feeds what the config asks for, unless the fix says so already."""
+    declared = report.result.declared
+    told = any(declared.valid_for in line for line in report.diagnosis.fix)
+    if declared.captured is None or declared.problem is not None or report.unloadable or told:
+        return []
+    return [("served", f"{states_text(declared.captured)}, by the rule of {declared.valid_for}")]
+
+
 def _warnings(warnings: tuple[str, ...], most: int | None) -> list[tuple[str, str]]:
     lines = [("warning", warning) for warning in warnings[:most]]
     hidden = 0 if most is None else len(warnings) - most
@@ -70,13 +89,15 @@ def _more(report: StandaloneReport) -> list[tuple[str, str]]:
             f"{percent(outside)} of the target's choices cannot be proposed "
             f"({share.out_of_vocabulary} of {share.response_tokens} response tokens)",
         ),
-        ("greedy rows", f"{share.greedy_rows} of {share.rows}; only there the walk is exactly what a server would do"),
+        (
+            "exact rows",
+            f"{share.greedy_rows} of {share.rows}, greedy to the last token: only there the walk is a server's own",
+        ),
         ("walk", _walked(report.question.max_new_tokens)),
         ("readings", f"{report.wiring.readings_tried} tried; {result.steps} steps deep"),
         ("machine", machine_words(result)),
         *_memory(result),
         ("time", time_words(result)),
-        *([("resumed", f"from {result.resumed_from}")] if result.resumed_from is not None else []),
     ]
 
 

@@ -43,6 +43,12 @@ class StandaloneReport:
     """Train minus held-out of the best reading; None = no held-out rows, or the reading was not measured on them."""
     question: Question = field(default_factory=Question)
 
+    @property
+    def unloadable(self) -> bool:
+        """Whether SGLang finds no drafter, or another one, in this config: then nothing here is a server's figure."""
+        weighty = ("fatal", "serious")
+        return any(item.check == "K2" and item.severity in weighty for item in self.diagnosis.findings)
+
 
 @dataclass(frozen=True, kw_only=True)
 class RunReport:

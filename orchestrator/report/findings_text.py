@@ -4,11 +4,13 @@ import textwrap
 from collections.abc import Sequence
 
 from orchestrator.diagnosis.finding import CheckResult, Evidence
+from orchestrator.report.copied import copied_json
 from orchestrator.report.table import table
 from orchestrator.report.words import UNKNOWN
 
 WORDS = {"passed": "passed", "finding": "FINDING", "cannot_tell": "cannot tell"}
 SHARES = ("share",)
+DIFFERENCE = " minus "
 
 
 def finding_lines(findings: Sequence[CheckResult], width: int) -> list[str]:
@@ -27,7 +29,7 @@ def check_lines(results: Sequence[CheckResult], width: int) -> list[str]:
     for item in results:
         outcome = WORDS[item.outcome] + (f" ({item.severity}, {item.cause})" if item.severity else "")
         lines += wrapped(f"{_name(item)}: {outcome}: {item.summary}", width)
-        lines += _evidence_lines(item.evidence, width)
+        lines += evidence_lines(item.evidence, width)
         for remedy in item.remedy:
             lines += wrapped(remedy, width, first="    -> ", then="       ")
         if item.needs is not None:
@@ -37,20 +39,33 @@ def check_lines(results: Sequence[CheckResult], width: int) -> list[str]:
     return lines
 
 
-def tally(results: Sequence[CheckResult], *, above: bool = False) -> str:
-    """e.g. `9 passed, 1 finding, 4 cannot tell`; `above`: its findings were told already."""
+def tally(results: Sequence[CheckResult], *, above: int = 0) -> str:
+    """e.g. `9 passed, 1 finding, 4 cannot tell`; `above`: how many of its findings were told already."""
     counts = {outcome: sum(item.outcome == outcome for item in results) for outcome in WORDS}
     findings = f"{counts['finding']} finding{'' if counts['finding'] == 1 else 's'}"
-    findings += " (above)" if above and counts["finding"] else ""
+    if 0 < above < counts["finding"]:
+        findings += f", {above} of them above"
+    elif above and counts["finding"]:
+        findings += " (above)"
     return f"{counts['passed']} passed, {findings}, {counts['cannot_tell']} cannot tell"
 
 
 def evidence_words(item: Evidence) -> str:
-    """One number with its unit, interval and sample size, e.g. `71.9 % [68.1, 75.2] n=864`."""
+    """One number with its unit, interval and sample size, e.g. `71.9 % [68.1, 75.2] n=864`, `9 of 12 rows`.
+
+    A difference of shares, which its name tells by `minus`, is in points.
+    """
     if item.value is None:
         text = UNKNOWN
     elif isinstance(item.value, str):
         text = item.value
+    elif isinstance(item.value, int) and item.n is not None and item.low is None:
+        return f"{item.value} of {item.n}{f' {item.unit}' if item.unit else ''}"
+    elif item.unit in SHARES and DIFFERENCE in item.name:
+        text = f"{100 * item.value:+.1f}"
+        if item.low is not None and item.high is not None:
+            text += f" [{100 * item.low:+.1f}, {100 * item.high:+.1f}]"
+        text += " points"
     else:
         share = item.unit in SHARES
         text = _shown(item.value, share=share)
@@ -61,23 +76,33 @@ def evidence_words(item: Evidence) -> str:
 
 
 def wrapped(text: str, width: int, *, first: str = "  ", then: str = "    ") -> list[str]:
-    """A paragraph; a line with JSON to be copied stays whole."""
-    if '"eagle_config"' in text:
+    """A paragraph; JSON at its end begins a line of its own where it does not fit, to be copied."""
+
+    def paragraph(words: str) -> list[str]:
+        return textwrap.wrap(
+            words, width, initial_indent=first, subsequent_indent=then, break_on_hyphens=False, break_long_words=False
+        )
+
+    copied = copied_json(text, width, then)
+    if copied is None:
+        return paragraph(text)
+    words, lines = copied
+    if len(first) + len(text) <= width:
         return [f"{first}{text}"]
-    return textwrap.wrap(
-        text, width, initial_indent=first, subsequent_indent=then, break_on_hyphens=False, break_long_words=False
-    )
+    if not words:
+        lines[0] = f"{first}{lines[0].lstrip()}"
+    return [*paragraph(words), *lines]
 
 
-def _evidence_lines(evidence: Sequence[Evidence], width: int) -> list[str]:
+def evidence_lines(evidence: Sequence[Evidence], width: int, indent: str = "      ") -> list[str]:
     """Two columns where they fit, else a paragraph each."""
-    columns = table([[one.name, evidence_words(one)] for one in evidence], "      ")
+    columns = table([[one.name, evidence_words(one)] for one in evidence], indent)
     if all(len(line) <= width for line in columns):
         return columns
     return [
         line
         for one in evidence
-        for line in wrapped(f"{one.name}: {evidence_words(one)}", width, first="      ", then="        ")
+        for line in wrapped(f"{one.name}: {evidence_words(one)}", width, first=indent, then=f"{indent}  ")
     ]
 
 

@@ -6,7 +6,7 @@ from orchestrator.records import RunRecord
 from orchestrator.report.moments import moment
 
 
-def head(record: RunRecord) -> list[str]:
+def head(record: RunRecord, width: int = 100) -> list[str]:
     """Which run, where, when, and what went wrong: all there is to say about a run without figures."""
     lines = [
         ("run", f"{record.run_id}: {record.job_kind}, {record.phase}"),
@@ -19,7 +19,7 @@ def head(record: RunRecord) -> list[str]:
     if failure is not None:
         lines += [("failure", failure.message), *(("", detail) for detail in failure.details)]
         lines += [("hint", failure.hint)] if failure.hint else []
-    return labelled(lines, 100)
+    return labelled(lines, width)
 
 
 def brief_head(record: RunRecord, width: int) -> list[str]:

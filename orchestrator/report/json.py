@@ -85,6 +85,7 @@ def _foretold(one: Foretold) -> dict[str, Any]:
         "rows": one.split,
         "step_cost": None if told.cost is None else dataclasses.asdict(told.cost),
         "best_steps": told.best_steps,
+        "judged_steps": told.judged_steps,
         "pays": told.pays,
         "step_cost_below_one": told.suspicious,
         "depths": [

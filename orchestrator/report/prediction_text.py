@@ -23,7 +23,7 @@ ROLES = {"best": "as it reads best"}
 """Every other part that is foretold is what serving feeds."""
 HOW = {
     "paired": "the same texts in both, compared text by text",
-    "stratified": "greedy and sampled rows each compared with their own kind",
+    "stratified": "greedy and sampled rows each compared with their own kind, then averaged by their positions",
     "unpaired": "all rows against all rows",
 }
 
@@ -53,14 +53,16 @@ def prediction_lines(foretold: Sequence[Foretold], width: int) -> list[str]:
 
 
 def gap_lines(gap: Gap, width: int) -> list[str]:
-    """Train against held-out."""
+    """Train against held-out; where kinds of rows are compared, the differences are not those of the two figures."""
+    kinds = "kind by kind " if gap.how == "stratified" else ""
     first = (
         f"step-1 accuracy  {percent(gap.train_first_step.value)} train  against  "
-        f"{percent(gap.heldout_first_step.value)} held-out: {moved(gap.first_step, 'points', scale=100, digits=1)}"
+        f"{percent(gap.heldout_first_step.value)} held-out: {kinds}"
+        f"{moved(gap.first_step, 'points', scale=100, digits=1)}"
     )
     second = (
         f"accept length    {number(gap.train_accept_length.value)} train  against  "
-        f"{number(gap.heldout_accept_length.value)} held-out: {moved(gap.accept_length, 'tokens')}"
+        f"{number(gap.heldout_accept_length.value)} held-out: {kinds}{moved(gap.accept_length, 'tokens')}"
     )
     how = f"{gap.train_rows} train and {gap.heldout_rows} held-out rows, {HOW[gap.how]}"
     if gap.unlike:
@@ -87,15 +89,18 @@ def _depth_cells(depth: Depth) -> list[str]:
 
 
 def _conclusion(told: Prediction) -> str:
-    best = told.best
-    if best is None or best.speedup is None or told.cost is None:
+    depth = told.judged
+    if depth is None or depth.speedup is None or told.cost is None:
         return f"speed-up {UNKNOWN}: no chain could be walked"
     pays = {True: "it pays", False: "it does not pay", None: "it may or may not pay"}[told.pays]
+    where = "best at" if told.best_steps is not None else "at"
     words = (
-        f"best at {best.steps} step{'' if best.steps == 1 else 's'}: speed-up {within(best.speedup)}, {pays}; accept "
-        f"length {number(best.accept_length.value)} against a break-even of {number(best.break_even)}, with "
+        f"{where} {depth.steps} step{'' if depth.steps == 1 else 's'}: speed-up {within(depth.speedup)}, {pays}; "
+        f"accept length {number(depth.accept_length.value)} against a break-even of {number(depth.break_even)}, with "
         f"r = {told.cost.words} ({told.cost.source})"
     )
+    if told.best_steps is None:
+        words += "; r does not depend on the number of steps k, so no number is best: give r as `A+Bk` to find one"
     if told.suspicious:
         words += "; r is below 1 somewhere, and no verify step is cheaper than a plain one: measure the baseline again"
     return words

@@ -3,6 +3,16 @@
 from collections.abc import Sequence
 
 
+def listed(rows: Sequence[Sequence[str]], width: int, indent: str = "  ") -> list[str]:
+    """A table, or where it is too wide its first column on lines of its own with the other columns below."""
+    lines = table(rows, indent)
+    if max(map(len, lines), default=0) <= width:
+        return lines
+    others = table([row[1:] for row in rows], f"{indent}    ")
+    names = [f"{indent}{row[0]}" for row in rows]
+    return [line for pair in zip(names, others, strict=True) for line in pair]
+
+
 def table(rows: Sequence[Sequence[str]], indent: str = "") -> list[str]:
     """Left-aligned columns, two spaces apart; the last column is not padded."""
     if not rows:

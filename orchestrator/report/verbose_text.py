@@ -2,21 +2,36 @@
 
 from orchestrator.report.findings_text import wrapped
 from orchestrator.report.head import labelled
-from orchestrator.report.table import table
-from orchestrator.report.words import UNKNOWN, mebibytes, percent, seconds
+from orchestrator.report.table import listed
+from orchestrator.report.words import UNKNOWN, mebibytes, percent
 from remote_payload.schema import CheckpointFacts, ReadingFacts, SlotFacts, StandaloneResult
 
-MOST_READINGS = 60
-"""Readings of the search that are listed, best first; the JSON has all."""
+MOST_SEARCHED = 12
+"""Readings that only the search looked at and that are listed, best first; the JSON has all."""
+ON_FEW = (
+    "only searched, on the beginnings of as many rows as stand there: no figures to be held against those above, nor "
+    "against those of other rows"
+)
+LEGEND = "accepted = drafts accepted a position; seconds = time to compute it"
+LENS = (
+    "embedding = share of the state along the token's embedding; same id = states that repeat exactly where the token "
+    "does; lens = next tokens that the target's head reads off the state, with and without the final norm"
+)
 
 
 def reading_lines(result: StandaloneResult, width: int) -> list[str]:
-    """Every reading: how far it was measured and what it cost; then what was skipped and why."""
-    ranked = sorted(result.readings, key=lambda item: (item.stage != "full", -_score(item)))
-    head = ["  reading", "stage", "rows", "step 1", "accepted", "cost"]
-    lines = table([head, *(_reading_cells(item) for item in ranked[:MOST_READINGS])])
-    if len(ranked) > MOST_READINGS:
-        lines.append(f"  and {len(ranked) - MOST_READINGS} more, see --json")
+    """Every reading on all rows, the best of those only searched, each with its time; then what was skipped and why."""
+    full = sorted((item for item in result.readings if item.stage == "full"), key=lambda item: -_score(item))
+    searched = [item for item in result.readings if item.stage != "full"]
+    searched.sort(key=lambda item: (item.leading_hits is None, -_score(item)))
+    head = ["reading", "stage", "rows", "step 1", "accepted", "seconds"]
+    lines = listed([head, *(_reading_cells(item) for item in full)], width)
+    if searched:
+        lines += wrapped(ON_FEW, width, then="  ")
+        lines += listed([_reading_cells(item) for item in searched[:MOST_SEARCHED]], width)
+    if len(searched) > MOST_SEARCHED:
+        lines.append(f"  and {len(searched) - MOST_SEARCHED} more that read no better, see --json")
+    lines += wrapped(LEGEND, width, then="  ")
     for skipped in result.skipped_readings:
         lines += wrapped(f"not tried: {skipped.name}: {skipped.reason}", width)
     return lines
@@ -39,13 +54,16 @@ def checkpoint_lines(result: StandaloneResult, width: int) -> list[str]:
     return labelled(lines, width)
 
 
-def slot_lines(result: StandaloneResult) -> list[str]:
+def slot_lines(result: StandaloneResult, width: int) -> list[str]:
     """What each captured state says about itself."""
     rows = result.rows
     if not rows.slots:
         return [f"  {rows.captured_states} captured states, not looked at one by one"]
-    head = ["  slot", "label", "RMS", "along embedding", "same for a same id", "next token by lens (normed, raw)"]
-    return table([head, *(_slot_cells(slot, rows.states) for slot in rows.slots)])
+    head = ["slot", "label", "RMS", "embedding", "same id", "lens: normed, raw"]
+    return [
+        *listed([head, *(_slot_cells(slot, rows.states) for slot in rows.slots)], width),
+        *wrapped(LENS, width, then="  "),
+    ]
 
 
 def _score(item: ReadingFacts) -> float:
@@ -57,8 +75,8 @@ def _reading_cells(item: ReadingFacts) -> list[str]:
     first = item.first_step_hits / item.positions if item.positions else None
     accepted = UNKNOWN
     if item.leading_hits is not None and item.positions:
-        accepted = f"{item.leading_hits / item.positions:.2f} a position"
-    return [f"  {item.name}", item.stage, str(item.rows), percent(first), accepted, seconds(item.seconds)]
+        accepted = f"{item.leading_hits / item.positions:.2f}"
+    return [item.name, item.stage, str(item.rows), percent(first), accepted, f"{item.seconds:.2f}"]
 
 
 def _dialect(facts: CheckpointFacts) -> str:
@@ -116,4 +134,4 @@ def _slot_cells(slot: SlotFacts, states: tuple[int, ...] | None) -> list[str]:
     lens = UNKNOWN
     if slot.lens_positions:
         lens = ", ".join(percent(hits / slot.lens_positions) for hits in (slot.lens_normed_hits, slot.lens_raw_hits))
-    return [f"  {slot.slot}", label, f"{slot.rms:.3g}", percent(slot.embedding_share), same, lens]
+    return [str(slot.slot), label, f"{slot.rms:.3g}", percent(slot.embedding_share), same, lens]

@@ -1,14 +1,15 @@
 """The readings of a checkpoint as text: the two numbers that prove the verdict, and a column of figures a reading."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from orchestrator.compare.stats import CONFIDENCE, Estimate
-from orchestrator.diagnosis.advice import state_names
+from orchestrator.diagnosis.mis_wired import state_names
 from orchestrator.diagnosis.measured import Split
 from orchestrator.diagnosis.verdict import SEPARATION, Effect, MeasuredReading, WiringVerdict
 from orchestrator.report.content import columns
 from orchestrator.report.table import table
 from orchestrator.report.words import UNKNOWN, change, length, moved, number, percent, proportion
+from remote_payload.schema import GraphFlag
 
 
 def proof(wiring: WiringVerdict, width: int) -> list[str]:
@@ -61,17 +62,24 @@ def _value(estimate: Estimate | None) -> float:
     return 0.0 if estimate is None or estimate.value is None else estimate.value
 
 
-def figures(wiring: WiringVerdict, heldout: Split | None, width: int, *, verbose: bool) -> list[list[str]]:
-    """One column a reading; as many tables as the width asks for."""
+def figures(
+    wiring: WiringVerdict, heldout: Split | None, graph: Sequence[GraphFlag], width: int, *, verbose: bool
+) -> list[list[str]]:
+    """One column a reading; as many tables as the width asks for. `graph`: what the checkpoint itself says."""
     shown = columns(wiring)
-    labels = ["", "reading", *(["computed with"] if _differ(shown) else []), "states", "step 1 accuracy"]
+    own = {flag.name: flag.value for flag in graph}
+    differing = _differing(shown)
+    labels = ["", "reading", *(["computed with"] if differing else []), "states", "step 1 accuracy"]
     labels += [f"step {step} after hit" for step in range(2, wiring.best.figures.steps + 1)]
     labels += ["accept length"]
     if heldout is not None:
         labels += ["held-out step 1", "held-out accept len"]
     if verbose:
         labels += ["accept len, mean", "accept len, rows", "tokens per verify"]
-    cells = [_column(role, item, heldout, told=_differ(shown), verbose=verbose) for role, item in shown]
+    told = [_computed(item, differing, own) for _, item in shown]
+    cells = [
+        _column(role, item, heldout, words, verbose=verbose) for (role, item), words in zip(shown, told, strict=True)
+    ]
     label_width = max(map(len, labels)) + 2
     tables: list[list[list[str]]] = []
     used = width
@@ -92,22 +100,30 @@ def widened(wiring: WiringVerdict) -> list[str]:
         return []
     level = difference.confidence
     return [
-        f"The difference in step-1 accuracy has a {100 * level:.4g} % interval, wider than one of 95 %, because the "
-        "best of several readings was picked on these very rows."
+        f"The first difference has a {100 * level:.4g} % interval, wider than one of 95 %, because the best of several "
+        "readings was picked on these very rows."
     ]
 
 
-def _differ(shown: Sequence[tuple[str, MeasuredReading]]) -> bool:
-    """Whether any reading computes otherwise than the checkpoint says."""
-    return any(item.facts.changes for _, item in shown)
+def _differing(shown: Sequence[tuple[str, MeasuredReading]]) -> tuple[str, ...]:
+    """The choices in which any reading computes otherwise than the checkpoint says."""
+    return tuple(dict.fromkeys(change.split("=")[0] for _, item in shown for change in item.facts.changes))
 
 
-def _column(role: str, item: MeasuredReading, heldout: Split | None, *, told: bool, verbose: bool) -> list[str]:
+def _computed(item: MeasuredReading, differing: Sequence[str], own: Mapping[str, str]) -> str:
+    """How a reading makes these choices; the checkpoint's own value where it changes nothing."""
+    changes = dict(change.split("=", 1) for change in item.facts.changes)
+    if not changes and not all(key in own for key in differing):
+        return "as the checkpoint says"
+    return " ".join(f"{key}={changes.get(key, own.get(key, UNKNOWN))}" for key in differing)
+
+
+def _column(role: str, item: MeasuredReading, heldout: Split | None, told: str, *, verbose: bool) -> list[str]:
     own, walk, facts = item.figures, item.figures.walk, item.facts
     cells = [
         role,
         f"slots {','.join(map(str, facts.slots))} offset {facts.token_offset:+d}",
-        *([" ".join(facts.changes) or "as the checkpoint says"] if told else []),
+        *([told] if told else []),
         state_names(item.facts.states),
         proportion(own.first_step),
         *(proportion(share) for share in own.conditional[1:]),

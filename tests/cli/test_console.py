@@ -114,5 +114,14 @@ def test_a_reader_that_leaves_early_is_no_error(tmp_path: Path) -> None:
     assert done.stderr == b""
 
 
-def test_width_is_the_same_in_every_file(capsys: pytest.CaptureFixture[str]) -> None:
+def test_width_is_the_same_in_every_file(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
     assert console.width() == 110
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"), [("80", 80), ("132", 132), ("7", 40), ("0", 110), ("wide", 110), ("", 110)]
+)
+def test_columns_hold_in_a_pipe_too(monkeypatch: pytest.MonkeyPatch, columns: str, expected: int) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    assert console.width() == expected

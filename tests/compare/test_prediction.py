@@ -45,7 +45,7 @@ def test_the_deepest_is_the_readings_own_walk_with_its_interval() -> None:
     assert found.depths[-1].walk == own.walk
     values = [depth.accept_length.value or 0.0 for depth in found.depths]
     assert values == sorted(values)
-    assert (found.cost, found.best, found.best_steps, found.pays) == (None, None, None, None)
+    assert (found.cost, found.judged, found.best_steps, found.pays) == (None, None, None, None)
     assert all(depth.speedup is None and depth.break_even is None for depth in found.depths)
 
 
@@ -58,9 +58,10 @@ def test_a_speed_up_is_the_accept_length_over_the_cost() -> None:
         assert depth.speedup.value == pytest.approx(depth.accept_length.value / depth.break_even)
         assert depth.speedup.low == pytest.approx(depth.accept_length.low / depth.break_even)
     speedups = [depth.speedup.value for depth in found.depths if depth.speedup]
-    assert found.best is not None
-    assert found.best.speedup is not None
-    assert found.best.speedup.value == max(speedups)
+    assert found.judged is not None
+    assert found.judged.speedup is not None
+    assert found.judged.speedup.value == max(speedups)
+    assert found.best_steps == found.judged_steps
     assert found.pays is True
     assert not found.suspicious
 
@@ -73,7 +74,7 @@ def test_a_cost_above_the_accept_length_does_not_pay_and_one_below_one_is_suspic
     assert predict(READING, rows, hits, StepCost(base=length, source="test")).pays is None
     assert predict(READING, rows, hits, StepCost(base=0.9, source="test")).suspicious
     few = predict(READING, *deep(0.7, rows=3), StepCost(base=1.0, source="test"))
-    assert few.best_steps is not None
+    assert (few.best_steps, few.judged_steps) == (None, 4)  # r is the same at every depth: no depth is best
     assert few.pays is None  # three rows give no interval
 
 
