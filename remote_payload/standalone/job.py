@@ -88,6 +88,7 @@ def _run(job: StandaloneJob, device: torch.device, folder: Path, journal: Journa
             heldout=measured[1] if len(measured) > 1 else None,
             capture=capture,
             memory=memory,
+            resumed_rows=None if job.resume is None else partial.taken_rows,
         )
         text = encoded(assemble(job, checkpoint, device, journal, outcome))
         for file in files:  # only now, so that a result that cannot be written leaves none of them

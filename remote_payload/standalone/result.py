@@ -52,6 +52,7 @@ class Outcome:
     heldout: SplitMeasured | None
     capture: CaptureCheck | None
     memory: MemoryPlan | None
+    resumed_rows: int | None
 
 
 def encoded(result: StandaloneResult) -> bytes:
@@ -113,4 +114,5 @@ def assemble(
         capture=outcome.capture,
         memory=outcome.memory,
         resumed_from=job.resume,
+        resumed_rows=outcome.resumed_rows,
     )

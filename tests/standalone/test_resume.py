@@ -45,7 +45,7 @@ def killed(folder, method="keep_row", after=3, **settings):
 
 def without_times(result):
     value = json.loads(json.dumps(result))
-    for key in ("phases", "peak_memory_bytes", "resumed_from"):
+    for key in ("phases", "peak_memory_bytes", "resumed_from", "resumed_rows"):
         del value[key]
     for reading in [*value["readings"], *value["heldout_readings"]]:
         del reading["seconds"]
@@ -89,7 +89,7 @@ def test_what_was_searched_is_not_searched_again(runs, whole):
     (runs / "second").mkdir()
     result = run_job(runs / "second" / "out", **BOTH, resume="first").result
     assert_as_whole(runs / "second" / "out", whole)
-    assert result.resumed_from == "first"
+    assert (result.resumed_from, result.resumed_rows) == ("first", 3)
     assert {reading.seconds for reading in result.readings if reading.stage != "full"} == {0.0}
 
 

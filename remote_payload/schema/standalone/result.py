@@ -66,3 +66,5 @@ class StandaloneResult(Record):
     memory: MemoryPlan | None = None
     resumed_from: str | None = None
     """The run whose finished rows were taken over; None = everything was measured here."""
+    resumed_rows: int | None = None
+    """How many rows of both splits that was; None = everything was measured here, or an earlier version."""

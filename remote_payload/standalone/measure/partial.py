@@ -42,6 +42,8 @@ class Partial:
         self._rows: dict[tuple[str, str], FullRow] = {}
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
         self._deepest = 0
+        self.taken_rows = 0
+        """Rows whose records were given out instead of being measured."""
         self._descriptor = os.open(path, flags, 0o600)
         self._write({HEADER: fingerprint})
         for value in taken_over:
@@ -73,7 +75,10 @@ class Partial:
     def full_row(self, split: str, name: str, readings: list[str]) -> FullRow | None:
         """The records of a row measured in full under just these readings; None = not yet. They are given up once."""
         found = self._rows.pop((split, name), None)
-        return found if found is not None and [hits.reading for hits in found[1]] == readings else None
+        if found is None or [hits.reading for hits in found[1]] != readings:
+            return None
+        self.taken_rows += 1
+        return found
 
     def keep_row(self, split: str, facts: RowFacts, hits: Iterable[ReadingHits]) -> None:
         """Keep a row measured in full; on disk alone. Raises OSError."""
