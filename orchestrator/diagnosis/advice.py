@@ -11,7 +11,7 @@ from orchestrator.compare.stats import Estimate
 from orchestrator.diagnosis.mis_wired import numbering_lines, state_names, states_text, what_is_fed
 from orchestrator.diagnosis.remedies import remedy
 from orchestrator.diagnosis.sglang_config import eagle_block, whole_config
-from orchestrator.diagnosis.sglang_ids import Spelling
+from orchestrator.diagnosis.sglang_ids import Spelling, spell
 from orchestrator.diagnosis.verdict import (
     SEPARATION,
     SERVED_OFFSET,
@@ -144,13 +144,21 @@ def _looks_worse(difference: Estimate) -> bool:
     return difference.value is not None and difference.value > 5 * SEPARATION
 
 
-def candidates_fix(best: MeasuredReading, rivals: Sequence[MeasuredReading]) -> tuple[str, ...]:
+def candidates_fix(result: StandaloneResult, candidates: Sequence[MeasuredReading]) -> tuple[str, ...]:
     """Where the served states are not the right ones, but these rows do not tell which are."""
-    named = "; ".join(f"{states_text(item.facts.states)} ({_percent(item)} at step 1)" for item in (best, *rivals))
+    named = "; ".join(_candidate(result, item) for item in candidates)
     return (
         f"capture more rows and run again before changing the config: these do not tell apart {named}",
         "or look up which states it was trained on: only the training's own config says so for certain",
     )
+
+
+def _candidate(result: StandaloneResult, item: MeasuredReading) -> str:
+    states, ids = item.facts.states or (), None
+    if states and item.facts.token_offset == SERVED_OFFSET:
+        ids = spell(states, result.declared.target_class, result.declared.target_layers).ids
+    would_be = f", would be ids {list(ids)}" if ids else ""
+    return f"{states_text(item.facts.states)} ({_percent(item)} at step 1{would_be})"
 
 
 def _suspects(best: MeasuredReading) -> tuple[str, ...]:

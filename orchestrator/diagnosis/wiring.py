@@ -70,7 +70,7 @@ def judge(measured: Measured) -> WiringVerdict:
     if verdict in ADVISED and not poor and not rivals and served.facts.states is not None:
         spelling = spell(served.facts.states, result.declared.target_class, result.declared.target_layers)
     misread = tuple(effect for effect in found if effect.proven) if not (poor and equals) else ()
-    fix = advice.candidates_fix(best, rivals) if rivals else ()
+    fix = advice.candidates_fix(result, (best, *rivals)) if rivals else ()
     fix = fix or advice.fix(verdict, result, served, spelling, difference, alike=bool(equals))
     return WiringVerdict(
         verdict=verdict,
@@ -156,26 +156,26 @@ def _orders_alike(
 
 
 def _rivals(ranking: Ranking, verdict: Verdict) -> tuple[MeasuredReading, ...]:
-    """The best reading of every other set of states that the best one is not surely ahead of.
-
-    Ahead in both scores: few rows rank two near sets by one of them as chance has it.
-    """
-    best, seen, found = ranking.best, {frozenset(ranking.best.facts.slots)}, []
+    """The best reading of every other set of states that the best one is not surely ahead of."""
+    best, beaten = ranking.best, {frozenset(ranking.best.facts.slots)}
     if verdict == "mis_wired" and ranking.declared is not None:
-        seen.add(frozenset(ranking.declared.facts.slots))  # what the verdict already says
+        beaten.add(frozenset(ranking.declared.facts.slots))  # what the verdict already says
+    others: dict[frozenset[int], MeasuredReading] = {}
     for item in ranking.ranked:
         slots = frozenset(item.facts.slots)
-        if slots in seen:
-            continue
-        seen.add(slots)
-        if not same_rows(best.figures, item.figures):
-            continue
-        ahead = [first_step_difference(best.figures, item.figures, ranking.confidence)]
-        chains = accepted_difference(best.figures, item.figures, ranking.confidence)
-        ahead += [] if chains is None else [chains]
-        if any(difference.low is None or difference.low <= 0 for difference in ahead):
-            found.append(item)
-    return tuple(found)
+        if slots not in beaten and same_rows(best.figures, item.figures):
+            others.setdefault(slots, item)
+    confidence = 1 - (1 - CONFIDENCE) / max(1, len(others))
+    return tuple(item for item in others.values() if not _is_surely_ahead(best, item, confidence))
+
+
+def _is_surely_ahead(a: MeasuredReading, b: MeasuredReading, confidence: float) -> bool:
+    """Ahead at step 1 and in accepted drafts, one of them surely: on few rows two near sets differ in sign."""
+    ahead = [first_step_difference(a.figures, b.figures, confidence)]
+    chains = accepted_difference(a.figures, b.figures, confidence)
+    ahead += [] if chains is None else [chains]
+    above = all(found.value is not None and found.value > 0 for found in ahead)
+    return above and any(found.low is not None and found.low > 0 for found in ahead)
 
 
 def _fit_verdict(

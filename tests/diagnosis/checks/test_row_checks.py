@@ -19,7 +19,7 @@ from tests.support.made_measured import (
     sound_slots,
     sound_teacher,
 )
-from tests.support.made_results import made_row
+from tests.support.made_results import bitmap, made_row
 
 
 def findings(results: tuple[CheckResult, ...]) -> list[CheckResult]:
@@ -186,6 +186,56 @@ class TestAlignment:
             only(alignment(replace(measured, train=replace(measured.train, rows=mixed))), "loss mask").outcome
             == "passed"
         )
+
+    @staticmethod
+    def beside(shift: int, **shares: int) -> CheckResult:
+        """Rows whose mask begins `shift` tokens behind the stated end of the prompt, with these edges."""
+        measured = TestAlignment().edges(**shares)
+        rows = [replace(row, prompt_tokens=row.prompt_tokens - shift) for row in measured.train.rows]
+        return only(alignment(replace(measured, train=replace(measured.train, rows=rows))), "loss mask")
+
+    def test_a_template_between_prompt_and_mask_is_noted_alone(self):
+        template = {"two_before": 12, "before": 12, "first": 12, "second": 12, "last": 12}
+        assert self.beside(3, **template).severity == "note"
+        assert self.beside(-2, **template).severity == "note"
+        assert "as a template's do" in self.beside(3, **template).summary
+        assert self.beside(-1, **template).severity == "minor"
+        varied = {**template, "before": 4, "second": 4}
+        assert self.beside(1, **varied).severity == "minor"
+        assert self.beside(3, **varied).severity == "minor"
+        assert self.beside(-2, **varied).severity == "minor"
+
+    @staticmethod
+    def masked_by(*masks: list[int]) -> tuple[CheckResult, ...]:
+        measured = made_measured()
+        rows = [replace(row, loss_mask=bitmap(masks[at % len(masks)])) for at, row in enumerate(measured.train.rows)]
+        return alignment(replace(measured, train=replace(measured.train, rows=rows)))
+
+    def test_an_inverted_mask_marks_the_first_token_and_not_the_last(self):
+        finding = only(self.masked_by([1] * 10 + [0] * 50), "loss mask")
+        assert (finding.severity, finding.cause) == ("serious", "data")
+        assert "inverted" in finding.summary
+        assert (finding.evidence[0].value, finding.evidence[0].n, finding.evidence[1].value) == (1.0, 12, 50)
+
+    @pytest.mark.parametrize(
+        "masks",
+        [
+            ([0] * 10 + [1] * 50,),
+            ([1] * 60,),
+            ([1] * 57 + [0] * 3,),  # everything is trained on, but for the template's end
+            ([1] * 10 + [0] * 50, [0] * 10 + [1] * 50),
+            ([0] * 10 + [1] * 20 + [0] * 30,),  # a turn of the user's at the end
+        ],
+    )
+    def test_other_masks_are_not_called_inverted(self, masks):
+        assert "inverted" not in only(self.masked_by(*masks), "loss mask").summary
+
+    def test_masks_that_contradict_each_other_are_told(self):
+        measured = made_measured(rows_lint=sound_lint(masks_contradict=12, masks_inverse=12))
+        finding = only(alignment(measured), "loss mask")
+        assert finding.severity == "minor"
+        assert "in 12 of 12 rows" in finding.summary
+        assert "very inverse" in finding.summary
 
 
 class TestData:
