@@ -75,7 +75,10 @@ def _problem(item: TensorProblem) -> CheckResult:
             severity="fatal",
             cause="loading",
             evidence=evidence,
-            remedy=("export the drafter again; SGLang leaves a missing tensor at random values without a word",),
+            remedy=(
+                "export the drafter again"
+                + ("; SGLang leaves a missing tensor at random values" if item.problem == "missing" else ""),
+            ),
             refuted_by="the tensor under another name in the drafter's files",
         )
     computing = any(part in item.name for part in COMPUTING)

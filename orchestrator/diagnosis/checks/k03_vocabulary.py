@@ -47,19 +47,28 @@ def _map(vocabulary: VocabularyFacts, checkpoint: CheckpointFacts) -> CheckResul
         text = "d2t is all zero although the vocabulary is pruned: every proposal is one of the first ids"
         return _finding(text, vocabulary, ("export d2t again: offsets, target id minus draft id",))
     if not _leads(offset, size):
-        return _no_offsets(vocabulary, checkpoint)
+        return _no_offsets(vocabulary, offset, checkpoint)
     return _oddities(offset, vocabulary) or MAP.passed(
         "d2t holds offsets to distinct, increasing target ids", _evidence(vocabulary)
     )
 
 
-def _no_offsets(vocabulary: VocabularyFacts, checkpoint: CheckpointFacts) -> CheckResult:
+def _no_offsets(vocabulary: VocabularyFacts, offset: MapReading, checkpoint: CheckpointFacts) -> CheckResult:
     size = vocabulary.draft_vocab_size
     if any(item.reading == "absolute" and _leads(item, size) for item in vocabulary.readings):
         fix = remedy("vocabulary", "absolute", "offset", checkpoint)
         return _finding("d2t holds target ids; engines take it as offsets", vocabulary, fix)
-    text = "d2t leads to no vocabulary as offsets: out of range, or several draft ids to one token"
-    return _finding(text, vocabulary)
+    outside = size - offset.in_range
+    text = (
+        f"d2t, read as offsets, leads {outside} of {size} ids outside the vocabulary and "
+        f"{offset.in_range - offset.distinct} to a token that another id leads to: these can never be accepted"
+    )
+    found = _finding(text, vocabulary)
+    proving = (
+        count("draft ids that lead outside the vocabulary", outside, size),
+        count("draft ids that lead to another one's token", offset.in_range - offset.distinct, size),
+    )
+    return replace(found, evidence=(*proving, *found.evidence))
 
 
 def _oddities(offset: MapReading, vocabulary: VocabularyFacts) -> CheckResult | None:

@@ -162,8 +162,8 @@ def _out_of_order(slots: tuple[SlotFacts, ...], states: tuple[int, ...]) -> list
     proving = (_lens_evidence(deep, states), _lens_evidence(shallow, states))
     rest = tuple(line for slot in by_depth for line in _evidence(slot, states) if line not in proving)
     remedy = (
-        f"run again with the labels in the order of the answers, `--states {names}`: where serving then feeds what reads best, only the "
-        "labels were wrong",
+        f"run again with the labels in the order of the answers, `--states {names}`: where serving then feeds what "
+        "reads best, only the labels were wrong",
         "change no config before that; a fresh forward (`--capture-rows 2`) tells as well which state a slot is",
     )
     return [replace(_finding(text, deep), evidence=(*proving, *rest), remedy=remedy)]

@@ -184,7 +184,9 @@ class WeightFile(Record):
     role: str
     """e.g. `weights`, `vocabulary map`, `not in the index`."""
     problem: str | None = None
-    """e.g. `holds fc.weight as well; SGLang loads every *.safetensors and the last name wins`."""
+    """e.g. `old.safetensors overrides 2 of its 15 tensors ...`."""
+    overridden_by: str | None = None
+    """The file of the folder that holds tensors of this one as well and wins; None = none does."""
 
 
 class CheckpointFacts(Record):

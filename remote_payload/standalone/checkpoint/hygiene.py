@@ -42,13 +42,20 @@ def _weight_file(
     count = len(names) if names is not None else None
     if taken and path.suffix != ".safetensors":
         count = sum(tensor.path == path for tensor in tensors.values())
-    role, problem = _role(path, taken), None
-    if taken and names is not None:
-        problem = _overlap(path, used, holding)
+    role, problem, winner = _role(path, taken), None, None
+    if taken and names:
+        problem, winner = _overridden(path, names, used, holding)
     elif not taken:
         problem = _leftover(path, role, used, tensors)
+    size = path.stat().st_size
     return WeightFile(
-        name=path.name, size_bytes=path.stat().st_size, tensors=count, used=taken, role=role, problem=problem
+        name=path.name,
+        size_bytes=size,
+        tensors=count,
+        used=taken,
+        role=role,
+        problem=problem,
+        overridden_by=winner,
     )
 
 
@@ -62,18 +69,23 @@ def _role(path: Path, taken: bool) -> str:
     return "weights not in the index" if path.suffix == ".safetensors" else "weights of another form"
 
 
-def _overlap(path: Path, used: list[Path], holding: dict[Path, set[str] | None]) -> str | None:
-    """A tensor in two files: SGLang loads every file, in no order it promises; here the last name wins."""
-    for other in used:
-        common = (holding.get(path) or set()) & (holding.get(other) or set()) if other != path else set()
+def _overridden(
+    path: Path, names: set[str], used: list[Path], holding: dict[Path, set[str] | None]
+) -> tuple[str | None, str | None]:
+    """A tensor in two files: SGLang loads every file, in no order it promises; here the last name wins.
+
+    What is wrong with the file that loses, and the name of the one that wins; nothing is wrong with the winner.
+    """
+    for other in sorted(used, reverse=True):
+        common = names & (holding.get(other) or set()) if other > path else set()
         if common:
             shown = ", ".join(sorted(common)[:SHOWN])
-            winner = max(path, other).name
-            return (
-                f"holds {len(common)} tensor(s) that {other.name} holds as well ({shown}); SGLang loads every "
-                f"*.safetensors and the last one read wins, by name: {winner}"
+            text = (
+                f"{other.name} overrides {len(common)} of its {len(names)} tensors ({shown}): SGLang loads every "
+                "*.safetensors and the last one read wins, by name"
             )
-    return None
+            return text, other.name
+    return None, None
 
 
 def _leftover(path: Path, role: str, used: list[Path], tensors: dict[str, StoredTensor]) -> str | None:

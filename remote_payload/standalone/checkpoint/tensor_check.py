@@ -96,8 +96,7 @@ def raise_on(problems: list[TensorProblem], draft: Path) -> None:
         told = ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in counts.items() if count)
         raise checkpoint_failure(
             f"the drafter's tensors are not what its config.json asks for ({told}); the first: {_line(fatal[0])}",
-            hint=f"compare {draft / 'config.json'} with how the weights were exported; SGLang would load this without "
-            "a word and leave what is missing at random values",
+            hint=f"compare {draft / 'config.json'} with how the weights were exported{_served_so(fatal)}",
             details=details,
         )
     if changing:
@@ -107,6 +106,15 @@ def raise_on(problems: list[TensorProblem], draft: Path) -> None:
             hint="its numbers would be wrong, so it is refused",
             details=details,
         )
+
+
+def _served_so(fatal: list[TensorProblem]) -> str:
+    """What SGLang makes of it, where that is known."""
+    if all(problem.problem == "missing" for problem in fatal):
+        return "; SGLang would load this without a word and leave what is missing at random values"
+    if all(problem.problem == "not_finite" for problem in fatal):
+        return "; a server would load this and answer nonsense: the export or the training itself broke"
+    return ""
 
 
 def _line(problem: TensorProblem) -> str:

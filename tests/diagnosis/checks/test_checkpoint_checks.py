@@ -16,7 +16,16 @@ from remote_payload.schema.standalone import (
     TensorStatistics,
     WeightFile,
 )
-from tests.support.made_measured import BEST, WORSE, Made, Rows, made_measured, sound_checkpoint, sound_vocabulary
+from tests.support.made_measured import (
+    BEST,
+    SHIFTED,
+    WORSE,
+    Made,
+    Rows,
+    made_measured,
+    sound_checkpoint,
+    sound_vocabulary,
+)
 from tests.support.made_results import bitmap
 
 Q = "layers.0.self_attn.q_proj.weight"
@@ -174,7 +183,8 @@ class TestVocabulary:
     def test_offsets_that_lead_several_ids_to_one_token(self):
         readings = (self.reading("offset", distinct=600), self.reading("absolute", distinct=30))
         (finding,) = findings(self.check(readings=readings))
-        assert "several draft ids" in finding.summary
+        assert "0 of 640 ids outside the vocabulary and 40 to a token that another id leads to" in finding.summary
+        assert [line.value for line in finding.evidence[:2]] == [0, 40]
 
     def test_all_zero_offsets(self):
         zero = (self.reading("offset", agrees_with_t2d=False),)
@@ -279,10 +289,20 @@ class TestFolder:
     def test_one_set_of_weights_passes(self):
         assert self.check(used=True).outcome == "passed"
 
-    def test_two_files_with_the_same_tensors_are_serious(self):
-        result = self.check(used=True, problem="holds fc.weight as well")
-        assert (result.outcome, result.severity) == ("finding", "serious")
-        assert "old.safetensors: holds fc.weight as well" in result.summary
+    @pytest.mark.parametrize(
+        ("best", "severity", "moved"), [(BEST, "serious", "old.safetensors"), (WORSE, "fatal", "zz.safetensors")]
+    )
+    def test_of_two_files_with_the_same_tensors_the_one_that_reads_well_stays(self, best, severity, moved):
+        text = "zz.safetensors overrides 1 of its 1 tensors"
+        file = WeightFile(
+            name="old.safetensors", size_bytes=9, tensors=1, used=True, role="weights", problem=text,
+            overridden_by="zz.safetensors",
+        )  # fmt: skip
+        (result,) = folder(made_measured((best, SHIFTED), checkpoint_files=(file,)))
+        assert (result.outcome, result.severity) == ("finding", severity)
+        assert result.summary == f"old.safetensors: {text}"
+        assert result.remedy[0].startswith(f"move {moved} out of the folder")
+        assert result.evidence[0].value == "zz.safetensors"
 
     def test_what_engines_leave_alone_is_minor(self):
         assert self.check(role="vocabulary map", problem="beside weights", tensors=None).severity == "minor"

@@ -143,8 +143,10 @@ def test_two_files_with_one_tensor(scene):
     save_file(older, scene.folder / "draft" / "old.safetensors")
     checkpoint = load(scene)
     assert torch.equal(checkpoint.weights["fc.weight"], older["fc.weight"])  # the name that sorts last
-    assert [bool(file.problem) for file in checkpoint.facts.files] == [True, True]
-    assert "by name: old.safetensors" in files(checkpoint)["old.safetensors"].problem
+    losing, winning = files(checkpoint)["model.safetensors"], files(checkpoint)["old.safetensors"]
+    assert (winning.problem, winning.overridden_by) == (None, None)
+    assert losing.overridden_by == "old.safetensors"
+    assert losing.problem.startswith("old.safetensors overrides ")
 
 
 def test_a_file_that_the_index_leaves_out(scene):
