@@ -107,39 +107,50 @@ class MapReading(Record):
 
 
 class HeadShift(Record):
-    """A run of sampled draft ids whose rows of lm_head are those of target tokens a constant beside the map's."""
+    """A run of sampled draft ids that belong to target tokens a constant beside the ones the map gives."""
 
     first: int
     """First sampled draft id of the run."""
     last: int
-    """Last sampled draft id of the run."""
+    """Last sampled draft id of the run; the true edges lie within a window (64 sampled ids) of these."""
     ids: int
-    """Sampled draft ids in it whose row has a nearest target row at all."""
+    """Sampled draft ids in it."""
     shift: int
-    """Nearest target token - the token that the map gives."""
+    """Add this to the map's token ids to set the run right."""
+    correlation: float
+    """Mean correlation of its rows under the shifted map."""
+    as_mapped: float
+    """The same under the map as it is."""
 
 
-class HeadNearest(Record):
-    """Sampled rows of the drafter's lm_head against every row of the target's: which token each is nearest to.
+class HeadRelation(Record):
+    """Whether the drafter's lm_head knows its tokens under the vocabulary map as the target's lm_head does.
 
-    Nearest is by cosine. A row with no target row closer than chance allows is not counted as `near`: a head that was
-    trained from nothing has none, and then nothing here speaks about the map.
+    For a sampled draft id: how its row's cosines with the other sampled rows correlate with the cosines of the target's
+    rows that the map leads to. Tokens are alike or unlike in any head trained on the same language, so it holds for
+    heads trained from nothing, and of another width: 0.7 for a sound small drafter, 0 +- 0.04 for a wrong map, for
+    permuted rows, for a random head or another target's.
     """
 
     sampled: int
     """Draft ids looked at."""
-    near: int
-    """Of these, ids whose nearest target row stands out from the others."""
-    as_mapped: int
-    """Of `near`: the nearest is the very token that the map gives."""
-    elsewhere_mapped: int
-    """Of `near`: the nearest is a token that the map gives to another draft id. With few `as_mapped` and one draft id a
-    token: the head's rows (or the map's) are permuted."""
+    related: int
+    """Of these, ids whose correlation stands clear of chance. Nearly all: head and map belong together."""
+    correlation: float
+    """Median over the sampled ids."""
+    elsewhere: int = 0
+    """Unrelated ids whose row is that of another sampled, unrelated id by a wide margin: rows are permuted among them.
+    A lower bound; where most rows are permuted nothing is left to compare with, and it is 0."""
     shifts: tuple[HeadShift, ...] = ()
-    """Runs that share a shift other than 0, ascending by draft id: the map is off by a constant there."""
+    """Runs where the map shifted by a constant (-2..2) fits and the map itself does not, ascending."""
     row_shift: int | None = None
-    """Where most of `near` is found as another draft id a constant away, that constant (their draft id - own): the rows
-    of the head are rolled against the map. None = no such constant."""
+    """The constant k (-2..2, not 0) for which row i + k of the head belongs to the token of draft id i, nearly
+    everywhere: head and map are rolled against each other. None = the rows stand where they belong, or nowhere."""
+    t2d_related: int | None = None
+    """`related` under the map that t2d tells (the tokens it marks, ascending); None = there is no t2d of the right
+    size, or it tells the same map. High where `related` is low: d2t is wrong and t2d right."""
+    t2d_correlation: float | None = None
+    """`correlation` under that map."""
 
 
 class VocabularyFacts(Record):
@@ -153,9 +164,8 @@ class VocabularyFacts(Record):
     t2d_marked: int | None = None
     """Tokens that t2d marks; None = no t2d."""
     readings: tuple[MapReading, ...] = ()
-    nearest: HeadNearest | None = None
-    """The head's rows against all of the target's, under the reading that was used; None = sizes differ, or the drafter
-    has no head of its own."""
+    head: HeadRelation | None = None
+    """Under the reading of d2t that was used; None = the drafter has no head of its own, or too few tokens to tell."""
 
 
 class SharedTensorFacts(Record):
