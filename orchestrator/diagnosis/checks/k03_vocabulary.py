@@ -3,10 +3,12 @@
 from dataclasses import replace
 
 from orchestrator.compare.figures import coverage
-from orchestrator.diagnosis.checks.factors import factor_results
+from orchestrator.diagnosis.checks import k03_head
+from orchestrator.diagnosis.checks.factors import factor_results, ranking_of
 from orchestrator.diagnosis.finding import CheckResult, Evidence, Severity, Subject, count, share
 from orchestrator.diagnosis.measured import Measured
 from orchestrator.diagnosis.remedies import remedy
+from orchestrator.diagnosis.verdict import is_poor
 from remote_payload.schema import CheckpointFacts, MapReading, VocabularyFacts
 
 MAP = Subject(check="K3", title="vocabulary map")
@@ -27,13 +29,15 @@ def check(measured: Measured) -> tuple[CheckResult, ...]:
             MAP.cannot_tell("the result says nothing about d2t", needs="a run of this version"),
             _coverage(measured),
         )
-    found = _map(vocabulary, checkpoint)
+    ranking = ranking_of(measured)
+    found = _map(vocabulary, checkpoint, poor=ranking is not None and is_poor(ranking.best))
     read = [item for item in factor_results(READING, measured, ("vocabulary",)) if item.outcome == "finding"]
     known = found.outcome == "finding" or bool(read)
     return (*(() if read and found.outcome != "finding" else (found,)), *read, _coverage(measured, known=known))
 
 
-def _map(vocabulary: VocabularyFacts, checkpoint: CheckpointFacts) -> CheckResult:
+def _map(vocabulary: VocabularyFacts, checkpoint: CheckpointFacts, *, poor: bool) -> CheckResult:
+    """`poor`: no reading predicts the target well, as with a map that leads elsewhere."""
     size = vocabulary.draft_vocab_size
     pruned = size < vocabulary.vocab_size
     offset = next((item for item in vocabulary.readings if item.reading == "offset"), None)
@@ -48,8 +52,10 @@ def _map(vocabulary: VocabularyFacts, checkpoint: CheckpointFacts) -> CheckResul
         return _finding(text, vocabulary, ("export d2t again: offsets, target id minus draft id",))
     if not _leads(offset, size):
         return _no_offsets(vocabulary, offset, checkpoint)
-    return _oddities(offset, vocabulary) or MAP.passed(
-        "d2t holds offsets to distinct, increasing target ids", _evidence(vocabulary)
+    return (
+        _by_head(vocabulary, poor)
+        or _oddities(offset, vocabulary, poor)
+        or MAP.passed("d2t holds offsets to distinct, increasing target ids", _evidence(vocabulary))
     )
 
 
@@ -71,12 +77,25 @@ def _no_offsets(vocabulary: VocabularyFacts, offset: MapReading, checkpoint: Che
     return replace(found, evidence=(*proving, *found.evidence))
 
 
-def _oddities(offset: MapReading, vocabulary: VocabularyFacts) -> CheckResult | None:
-    """What engines do not notice."""
+def _by_head(vocabulary: VocabularyFacts, poor: bool) -> CheckResult | None:
+    """What lm_head's rows say against the map."""
+    fault, nearest = k03_head.says(vocabulary), vocabulary.nearest
+    if nearest is None or fault in ("right", "nothing"):
+        return None
+    severity: Severity = "fatal" if poor else "serious"
+    return _finding(k03_head.summary(nearest, fault), vocabulary, k03_head.remedy(nearest, fault), severity)
+
+
+def _oddities(offset: MapReading, vocabulary: VocabularyFacts, poor: bool) -> CheckResult | None:
+    """What engines do not notice; serious where it may be why nothing is predicted."""
     if offset.agrees_with_t2d is False:
-        text = "t2d marks other target tokens than d2t leads to: one of the two is of another export"
+        right = k03_head.says(vocabulary) == "right"
+        text = "t2d marks other target tokens than d2t leads to: " + (
+            "lm_head's rows fit d2t, so t2d is of another export" if right else "one of the two is of another export"
+        )
         fix = ("export both from the training state; engines use d2t alone",)
-        return _finding(text, vocabulary, fix, "minor")
+        severity: Severity = "minor" if right or not poor else "fatal"
+        return _finding(text, vocabulary, fix, severity)
     if not offset.increasing:
         fix = ("compare d2t with the one in the training state",)
         return _finding("d2t does not lead to increasing target ids, as trainers write it", vocabulary, fix, "minor")
@@ -106,7 +125,10 @@ def _finding(
 
 def _evidence(vocabulary: VocabularyFacts) -> tuple[Evidence, ...]:
     size = vocabulary.draft_vocab_size
-    lines = [count("draft tokens, of target tokens", size, vocabulary.vocab_size)]
+    lines = [
+        *k03_head.evidence(vocabulary.nearest),
+        count("draft tokens, of target tokens", size, vocabulary.vocab_size),
+    ]
     if vocabulary.t2d_marked is not None:
         lines.append(count("tokens that t2d marks", vocabulary.t2d_marked, vocabulary.vocab_size))
     for item in vocabulary.readings:

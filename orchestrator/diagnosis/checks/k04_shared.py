@@ -1,6 +1,7 @@
 """K4: the drafter's embed_tokens and lm_head against the target's: whose are used, and whether they fit."""
 
 from orchestrator.diagnosis.checks.factors import factor_results, ranking_of
+from orchestrator.diagnosis.checks.k03_head import is_map_wrong
 from orchestrator.diagnosis.finding import CheckResult, Evidence, Subject, count
 from orchestrator.diagnosis.measured import Measured
 from orchestrator.diagnosis.verdict import LEAST_FIT
@@ -69,7 +70,9 @@ def _head(item: SharedTensorFacts, measured: Measured) -> CheckResult:
         return HEAD.passed("the drafter stores none; SGLang lends it the target's", evidence)
     ranking = ranking_of(measured)
     accuracy = None if ranking is None else ranking.best.figures.first_step.value
-    foreign = item.mean_cosine is not None and abs(item.mean_cosine) < UNLIKE_HEAD
+    vocabulary = measured.result.checkpoint.vocabulary
+    mapped_wrong = vocabulary is not None and is_map_wrong(vocabulary)  # its rows are then held against other tokens'
+    foreign = item.mean_cosine is not None and abs(item.mean_cosine) < UNLIKE_HEAD and not mapped_wrong
     if foreign and accuracy is not None and accuracy < LEAST_FIT:
         return HEAD.finding(
             "lm_head has nothing in common with the target's, and no reading predicts the target: it may be of "
