@@ -11,7 +11,6 @@ from orchestrator.errors import (
     JobTimedOutError,
     RowsError,
 )
-from orchestrator.records import RunRecord
 from remote_payload.schema import Failure, RunState
 
 _BY_FAILURE: dict[str, type[JobError] | type[HostNotReadyError]] = {
@@ -22,12 +21,12 @@ _BY_FAILURE: dict[str, type[JobError] | type[HostNotReadyError]] = {
 }
 
 
-def error_of(record: RunRecord) -> JobError | HostNotReadyError | None:
-    """The error that a run's terminal state means; None for one that succeeded or is not over."""
-    state = record.state
-    if state is None:
-        return None
-    run, again = f"run {state.run_id}", _again(record)
+def error_of(state: RunState, *, job_kind: str, host: str) -> JobError | HostNotReadyError | None:
+    """The error that a terminal state means; None for a run that succeeded or is not over.
+
+    `host` is its name as the user gave it, for the command that goes on with the work.
+    """
+    run, again = f"run {state.run_id}", _again(state.run_id, job_kind, host)
     logs = f"`eagle3-remote logs {state.run_id}` shows what the job printed"
     if state.phase == "failed":
         return _failed(state, logs)
@@ -52,11 +51,11 @@ def error_of(record: RunRecord) -> JobError | HostNotReadyError | None:
     return None
 
 
-def _again(record: RunRecord) -> str:
+def _again(run_id: str, job_kind: str, host: str) -> str:
     """How the work goes on; only the standalone test keeps what it has finished."""
-    if record.job_kind != "standalone":
+    if job_kind != "standalone":
         return "launch it again"
-    command = f"eagle3-remote run standalone --host {record.host.name} --resume {record.run_id}"
+    command = f"eagle3-remote run standalone --host {host} --resume {run_id}"
     return f"`{command}` asks for the same job again and takes over the rows that were finished"
 
 

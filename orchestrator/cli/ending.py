@@ -15,7 +15,9 @@ def end(
     record: "RunRecord", store: "Store", *, as_json: bool, question: "Question | None" = None, kept: bool = True
 ) -> None:
     """Show the report of a run that is over; raise what its outcome means (see `orchestrator/outcome.py`)."""
-    error = error_of(record)
+    error = None
+    if record.state is not None:
+        error = error_of(record.state, job_kind=record.job_kind, host=record.host.name)
     if error is None or as_json:
         console.show_run(record, store, as_json=as_json, question=question, kept=kept)
     if error is not None:

@@ -1,7 +1,5 @@
 """`run standalone --resume RUN`: what can be refused before any host is asked."""
 
-from dataclasses import replace
-
 import pytest
 
 from orchestrator.outcome import error_of
@@ -40,9 +38,9 @@ def test_a_run_that_is_not_known_here_is_named_as_the_mistake(eagle: Eagle) -> N
     ],
 )
 def test_a_run_that_was_cut_off_says_how_its_work_goes_on(phase: RunPhase, kind: str, expected: str) -> None:
-    made = made_run("run-a1", phase=phase)
-    record = replace(made, spec=replace(made.spec, job_kind=kind))
-    error = error_of(record)
+    state = made_run("run-a1", phase=phase).state
+    assert state is not None
+    error = error_of(state, job_kind=kind, host="gpu1")
     assert error is not None
     assert error.hint is not None
     assert expected in error.hint

@@ -24,12 +24,12 @@ from orchestrator.report.runs_text import cancel_text, runs_json, runs_text, sta
 from orchestrator.report.text import run_text
 from orchestrator.report.views import View, view_text
 from orchestrator.store import RunSummary
-from remote_payload.schema import CancelAnswer, DeclaredWiring, Failure, RunState, SkippedRow, StatusAnswer
+from remote_payload.schema import CancelAnswer, DeclaredWiring, Failure, GraphFlag, RunState, SkippedRow, StatusAnswer
 from tests.support.made_results import made_declared, made_readings, made_result
 from tests.support.made_runs import made_run
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "report"
-STORY = {((0, 1, 2), 1): 0.75, ((1, 2, 3), 1): 0.30, ((0, 2, 1), 1): 0.45}
+STORY: dict[tuple[tuple[int, ...], int], float] = {((0, 1, 2), 1): 0.75, ((1, 2, 3), 1): 0.30, ((0, 2, 1), 1): 0.45}
 
 
 def check(name: str, text: str) -> None:
@@ -123,8 +123,8 @@ def test_mis_wired() -> None:
 def test_mis_wired_on_a_narrow_terminal() -> None:
     text = run_text(mis_wired(), width=80)
     check("mis_wired_80.txt", text)
-    long = [line for line in text.splitlines() if len(line) > 80]
-    assert all('"eagle_config"' in line for line in long)  # to be copied, so it stays whole
+    verbose = run_text(mis_wired(checks=CHECKS, heldout=True), width=80, verbose=True)
+    assert [line for line in [*text.splitlines(), *verbose.splitlines()] if len(line) > 80] == []
 
 
 def test_sound() -> None:
@@ -159,6 +159,64 @@ def test_a_finding_that_takes_the_top_line_brings_its_own_two_numbers() -> None:
     )
     check("loading_fault.txt", text)
     assert text.splitlines()[2].split("  ")[-1] == "0.5 % n=640"
+    assert "\nThe wiring: sound: serving feeds the drafter the states it reads best\n" in text
+
+
+def on_top(fault: CheckResult) -> str:
+    """The report where this finding has the top line and the wiring is sound."""
+    report = story(made_declared((0, 2, 4), (0, 1, 2)), checks=(fault,))
+    assert report.standalone is not None
+    diagnosis = dataclasses.replace(
+        report.standalone.diagnosis, verdict="loading_fault", headline=fault.summary, fix=fault.remedy
+    )
+    shown = dataclasses.replace(report.standalone, diagnosis=diagnosis)
+    return run_text(RunReport(record=report.record, standalone=shown))
+
+
+def test_words_are_no_proof() -> None:
+    words = (Evidence(name="key", value="transformer_layer_config"), Evidence(name="unmeasured", value=None))
+    text = on_top(dataclasses.replace(CHECKS[1], evidence=words))
+    assert text.splitlines()[2] == "What to do:"
+    assert "transformer_layer_config" not in text
+
+
+def test_figures_beside_a_config_that_the_server_cannot_read_say_so() -> None:
+    nested = dataclasses.replace(CHECKS[1], check="K2", severity="serious", summary="nested config")
+    assert "SGLang does not read its config rightly (K2)" in on_top(nested)
+    assert "SGLang does not read its config rightly" not in on_top(dataclasses.replace(nested, severity="minor"))
+    assert "SGLang does not read its config rightly" not in on_top(CHECKS[1])
+
+
+def test_a_gap_has_the_checks_own_word() -> None:
+    gap = CheckResult(check="gap", title="train against held-out", outcome="passed", summary="+8.7 points: honest")
+    made = story(made_declared((0, 2, 4), (0, 1, 2)), checks=(gap,), heldout=True)
+    assert "\nTrain against held-out: +8.7 points: honest\n" in run_text(made)
+    unsure = dataclasses.replace(gap, outcome="cannot_tell", summary="+8.7 points, not surely more", needs="rows")
+    text = run_text(story(made_declared((0, 2, 4), (0, 1, 2)), checks=(unsure,), heldout=True))
+    assert "\nTrain against held-out: cannot tell: +8.7 points, not surely more\n" in text
+
+
+def test_the_sglang_that_a_sound_config_needs_is_named() -> None:
+    declared = made_declared((0, 2, 4), (0, 1, 2), config_ids=(-1, 1, 3))
+    declared = type(declared)(**{**vars(declared), "valid_for": "SGLang 0.5.22 to 0.5.23"})
+    assert "served      states embed,2,4, by the rule of SGLang 0.5.22 to 0.5.23" in run_text(story(declared))
+
+
+def test_a_resumed_run_says_how_much_was_measured_elsewhere() -> None:
+    report = mis_wired()
+    assert "resumed" not in run_text(report)
+    made = report.standalone
+    assert made is not None
+    for rows, words in ((7, "7 rows were"), (1, "1 row was"), (None, "its finished rows were")):
+        result = type(made.result)(**{**vars(made.result), "resumed_from": "run-a", "resumed_rows": rows})
+        text = run_text(RunReport(record=report.record, standalone=dataclasses.replace(made, result=result)))
+        assert f"resumed     from run-a: {words} measured there" in text
+
+
+def test_a_run_that_is_not_kept_is_not_offered_to_be_shown_again() -> None:
+    text = run_text(mis_wired(), kept=False)
+    assert "runs show RUN" not in text
+    assert "This run is not kept" in text
 
 
 def test_what_step_one_cannot_show_is_proven_by_accepted_drafts() -> None:
@@ -189,6 +247,12 @@ def test_what_step_one_cannot_show_is_proven_by_accepted_drafts() -> None:
     assert "accepted drafts" in text.splitlines()[2]
     assert "+0.29 a position, 97.5 % interval +0.09 to +0.49, 12 rows" in text
     assert "computed with" in text
+    fed_raw = GraphFlag(name="feedback", value="raw", source="default", evidence="`norm_output` is absent")
+    checkpoint = type(shown.result.checkpoint)(**{**vars(shown.result.checkpoint), "graph": (fed_raw,)})
+    result = type(shown.result)(**{**vars(shown.result), "checkpoint": checkpoint})
+    told = run_text(RunReport(record=report.record, standalone=dataclasses.replace(shown, result=result)))
+    (line,) = (line for line in told.splitlines() if line.startswith("computed with"))
+    assert line.split() == ["computed", "with", "feedback=raw", "feedback=normed"]
 
 
 def test_a_gap_on_top_is_proven_by_its_own_numbers_once() -> None:
@@ -206,6 +270,10 @@ def test_every_depth() -> None:
     unknown = view_text(mis_wired(), "depths")
     assert "Speed-up unknown" in unknown
     assert "break-even" not in unknown
+    flat = " ".join(view_text(mis_wired(question=Question(costs=(StepCost(base=1.9, source="x"),))), "depths").split())
+    assert "best at" not in flat
+    assert "at 3 steps: speed-up 1.45" in flat
+    assert "r does not depend on the number of steps k, so no number is best" in flat
     doubtful = Question(costs=(StepCost(base=0.5, source="somebody"),))
     assert "measure the baseline again" in " ".join(view_text(mis_wired(question=doubtful), "depths").split())
 
