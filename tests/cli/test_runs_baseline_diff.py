@@ -273,7 +273,8 @@ def test_a_broken_baseline_is_in_nobodys_way(store: Store, eagle: Eagle) -> None
 
 @pytest.mark.parametrize("absurd", ["1e300", "-1e300", "NaN", "Infinity", "1" + "0" * 400])
 def test_absurd_times_do_not_break_the_listing(store: Store, eagle: Eagle, absurd: str) -> None:
-    path = put_run(store, "run-a1", 0.7) and store.run_dir("run-a1").path / "run.json"
+    put_run(store, "run-a1", 0.7)
+    path = store.run_dir("run-a1").path / "run.json"
     put_run(store, "good", 0.7)
     path.write_text(path.read_text().replace('"created_unix_s":1.0', f'"created_unix_s":{absurd}'))
     listed = eagle("runs", "list")
