@@ -78,12 +78,12 @@ def _no_offsets(vocabulary: VocabularyFacts, offset: MapReading, checkpoint: Che
 
 
 def _by_head(vocabulary: VocabularyFacts, poor: bool) -> CheckResult | None:
-    """What lm_head's rows say against the map."""
-    fault, nearest = k03_head.says(vocabulary), vocabulary.nearest
-    if nearest is None or fault in ("right", "nothing"):
+    """What lm_head's rows say against the map; that they say nothing for it is no fault where all reads well."""
+    fault, head = k03_head.says(vocabulary), vocabulary.head
+    if head is None or fault in ("right", "nothing") or (fault == "unrelated" and not poor):
         return None
     severity: Severity = "fatal" if poor else "serious"
-    return _finding(k03_head.summary(nearest, fault), vocabulary, k03_head.remedy(nearest, fault), severity)
+    return _finding(k03_head.summary(head, fault), vocabulary, k03_head.remedy(head, fault), severity)
 
 
 def _oddities(offset: MapReading, vocabulary: VocabularyFacts, poor: bool) -> CheckResult | None:
@@ -126,7 +126,7 @@ def _finding(
 def _evidence(vocabulary: VocabularyFacts) -> tuple[Evidence, ...]:
     size = vocabulary.draft_vocab_size
     lines = [
-        *k03_head.evidence(vocabulary.nearest),
+        *k03_head.evidence(vocabulary.head),
         count("draft tokens, of target tokens", size, vocabulary.vocab_size),
     ]
     if vocabulary.t2d_marked is not None:
