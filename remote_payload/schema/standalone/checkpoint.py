@@ -114,13 +114,11 @@ class HeadShift(Record):
     last: int
     """Last sampled draft id of the run; the true edges lie within a window (64 sampled ids) of these."""
     ids: int
-    """Sampled draft ids in it."""
     shift: int
     """Add this to the map's token ids to set the run right."""
     correlation: float
-    """Mean correlation of its rows under the shifted map."""
+    """Mean correlation of its rows under the shifted map; `as_mapped`: under the map as it is."""
     as_mapped: float
-    """The same under the map as it is."""
 
 
 class HeadRelation(Record):
@@ -133,9 +131,8 @@ class HeadRelation(Record):
     """
 
     sampled: int
-    """Draft ids looked at."""
     related: int
-    """Of these, ids whose correlation stands clear of chance. Nearly all: head and map belong together."""
+    """Of the sampled ids, those whose correlation stands clear of chance. Nearly all: head and map belong together."""
     correlation: float
     """Median over the sampled ids."""
     elsewhere: int = 0
@@ -145,7 +142,7 @@ class HeadRelation(Record):
     """Runs where the map shifted by a constant (-2..2) fits and the map itself does not, ascending."""
     row_shift: int | None = None
     """The constant k (-2..2, not 0) for which row i + k of the head belongs to the token of draft id i, nearly
-    everywhere: head and map are rolled against each other. None = the rows stand where they belong, or nowhere."""
+    everywhere: head and map are rolled against each other; `shifts` is empty then. None = this fits no better."""
     t2d_related: int | None = None
     """`related` under the map that t2d tells (the tokens it marks, ascending); None = there is no t2d of the right
     size, or it tells the same map. High where `related` is low: d2t is wrong and t2d right."""

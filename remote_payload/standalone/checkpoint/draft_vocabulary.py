@@ -31,6 +31,8 @@ class DraftVocabulary:
     facts: VocabularyFacts
     offsets: torch.Tensor | None = None
     """d2t as it is stored, (D,) int64."""
+    marked: torch.Tensor | None = None
+    """The target tokens that t2d marks, ascending; None = there is no usable t2d."""
     warnings: tuple[str, ...] = ()
 
     @property
@@ -85,6 +87,7 @@ def read_vocabulary(
         flag=flag,
         facts=facts,
         offsets=values,
+        marked=tokens,
         warnings=_warnings(chosen, ids, tokens, masked=mask is not None),
     )
 

@@ -7,6 +7,7 @@ import torch
 
 from remote_payload.schema.standalone import TensorFact, TensorStatistics, VocabularyFacts
 from remote_payload.standalone.checkpoint.draft_vocabulary import DraftVocabulary, every_reading
+from remote_payload.standalone.checkpoint.head_relation import head_relation
 from remote_payload.standalone.checkpoint.shared_tensors import mean_cosine
 from remote_payload.standalone.checkpoint.tensor_statistics import statistics_of
 from remote_payload.standalone.checkpoint.weight_files import StoredTensor
@@ -33,6 +34,9 @@ def vocabulary_facts(
 ) -> VocabularyFacts:
     """The map's facts, with how alike the drafter's head (D, H) and the teacher's (V, Ht) are under each reading."""
     facts = vocabulary.facts
+    if head is not None:
+        relation = head_relation(head, teacher_head, vocabulary.target_ids, vocabulary.marked)
+        facts = replace(facts, head=relation)
     if head is None or head.shape[1] != teacher_head.shape[1] or not facts.readings:
         return facts
     ids = every_reading(vocabulary)
