@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 
 from orchestrator.compare.stats import CONFIDENCE, Estimate
-from orchestrator.diagnosis.mis_wired import state_names
 from orchestrator.diagnosis.measured import Split
+from orchestrator.diagnosis.mis_wired import state_names
 from orchestrator.diagnosis.verdict import SEPARATION, Effect, MeasuredReading, WiringVerdict
 from orchestrator.report.content import columns
 from orchestrator.report.table import table
