@@ -25,8 +25,9 @@ BROKEN_GREEDY = 0.9
 """Agreement that rows which are named greedy must have; bfloat16 and batching cost a percent or two."""
 NO_TEXT = 0.25
 """Median agreement of a row below which no text explains it: one token in four is guessed by any language model."""
-GREEDY_SOURCE = re.compile(r"greedy|temperature[=:]\s*0(?:\.0*)?(?![.\d])", re.IGNORECASE)
-"""How the source of a row says that its response is the target's greedy choice."""
+GREEDY_MARK = re.compile(r"(?<![\w./-])(?:greedy|temperature\s*[=:]\s*0(?:\.0*)?)(?![\w./-])", re.IGNORECASE)
+"""How a row's source says, behind its last `|`, that the response is the target's greedy choice."""
+NEGATION = re.compile(r"\b(?:not|no|non|never)\s+$", re.IGNORECASE)
 LEAST_POSITIONS = 100
 NORM_RMS = (0.85, 1.15)
 """RMS of a final state over the norm's weight after the norm: 1 but for epsilon and rounding."""
@@ -111,7 +112,10 @@ def _finding(summary: str, evidence: tuple[Evidence, ...], remedy: tuple[str, ..
 
 
 def _named_greedy(row: RowFacts) -> bool:
-    return row.source is not None and GREEDY_SOURCE.search(row.source) is not None
+    """Whether the source's mark says so: `book.txt|greedy`, or the mark alone. A file's name is no mark."""
+    name, _, mark = (row.source or "").rpartition("|")
+    found = GREEDY_MARK.search(mark) if name else GREEDY_MARK.fullmatch(mark.strip())
+    return found is not None and NEGATION.search(mark[: found.start()]) is None
 
 
 def _agreeing(facts: RowFacts) -> tuple[int, int]:

@@ -345,6 +345,26 @@ class TestTeacher:
         assert self.check((0.7,) * 12, source="book.txt|temperature=0.7").outcome == "passed"
         assert self.check((0.7,) * 12, source="book.txt|temperature=0.05").outcome == "passed"
 
+    @pytest.mark.parametrize(
+        ("source", "greedy"),
+        [
+            ("greedy", True),
+            ("a|b.txt|greedy, max_tokens=64", True),
+            ("book.txt|temperature = 0", True),
+            ("book.txt|non-greedy sampled T=0.7", False),
+            ("book.txt|not greedy", False),
+            ("greedy_match.py|temperature=0.7", False),
+            ("greedy|temperature=0.7", False),
+            ("greedy_match.py", False),
+            ("a greedy tale.txt", False),
+            ("prompts|greedy_match.py", False),
+            ("book.txt|ungreedy", False),
+            ("book.txt|temperature=0.7 then 1", False),
+        ],
+    )
+    def test_only_a_mark_behind_the_last_separator_says_greedy(self, source, greedy):
+        assert self.check((0.7,) * 12, source=source).outcome == ("finding" if greedy else "passed")
+
     def test_shifted_states_answer_another_token(self):
         result = self.check((0.05,) * 12, shifted_agrees=(520, 20))
         assert "offset +0" in result.summary
