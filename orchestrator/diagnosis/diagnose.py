@@ -5,7 +5,7 @@ Only what is fatal or serious takes the top line from a wiring that is sound. Wh
 they claim to be, that comes first and the wiring's fix is left out: no config is changed on such evidence.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from orchestrator.diagnosis.checks import CHECKS
 from orchestrator.diagnosis.checks.k02_config import NESTED_TEXT
@@ -51,11 +51,27 @@ class Diagnosis:
 
 def diagnose(measured: Measured, wiring: WiringVerdict) -> Diagnosis:
     """Run every check. Raises InvalidRunError where no reading was measured on all rows."""
-    results = tuple(result for check in CHECKS for result in check(measured))
+    results = _with_doubts(tuple(result for check in CHECKS for result in check(measured)))
     findings = tuple(sorted((item for item in results if item.outcome == "finding"), key=_weight))
     others = [item for item in findings if item.severity in ("fatal", "serious") and not _is_wirings(item)]
     verdict, texts, fix = _top(wiring, others)
     return Diagnosis(verdict=verdict, headline="; ".join(texts), fix=fix, results=results, findings=findings)
+
+
+def _with_doubts(results: tuple[CheckResult, ...]) -> tuple[CheckResult, ...]:
+    """Where the rows are not what they claim to be, what was found about feeding and computing advises nothing."""
+    if not any(_is_doubt(item) and item.severity in ("fatal", "serious") for item in results):
+        return results
+    return tuple(
+        replace(
+            item,
+            summary=f"on these rows, which are not to be trusted: {item.summary}",
+            remedy=("mend the rows and run again before any change of config or weights",),
+        )
+        if item.outcome == "finding" and _is_wirings(item)
+        else item
+        for item in results
+    )
 
 
 def _weight(finding: CheckResult) -> tuple[int, float]:

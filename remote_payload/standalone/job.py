@@ -105,6 +105,8 @@ def _capture(
         return None
     with journal.phase("capture"):
         rows = list(islice(train.source.usable(), job.capture_rows))
+        told = "a fresh forward of the target, first its loading"
+        journal.progress("capture", 0, len(rows), told, last=True)
         answers, limit = measurer.teacher.answers, job.max_memory_bytes
         return check_capture(setup.path(job.target), rows, job.states, answers, device=device, limit_bytes=limit)
 
@@ -116,6 +118,8 @@ def _measure(rows: setup.Rows, finals: Iterable[Reading], full: FullMeasure, hit
         counts = full.run(tallies, rows.source, hits_file, rows.look.look)
     full.journal.count_tokens(counts.tokens)
     rows.source.tell_more_skipped()
+    for warning in rows.look.lint.warnings():
+        full.journal.warn("loss_mask", warning)
     facts = rows.look.facts(rows.source, rows.kind, rows.states, counts)
     return SplitMeasured(facts=facts, tallies=tuple(tallies))
 

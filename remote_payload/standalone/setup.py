@@ -106,7 +106,7 @@ def look(job: StandaloneJob, loaded: Loaded, journal: Journal, train: Rows | Non
             "taken by their place, and the held-out ones are unlabelled",
         )
     if kind.final_state == "pre_norm":
-        journal.warn("final_state", "the rows' final state is not normed; the target's final norm was applied")
+        journal.note("final_state", "the rows' final state is not normed; the target's final norm was applied")
     check_fit(kind.captured, checkpoint.slots, states, checkpoint.target.layers)
     _check_embedding(kind, states, journal, told=train is not None)
     return Rows(
@@ -194,4 +194,4 @@ def _check_embedding(kind: RowKind, states: tuple[int, ...] | None, journal: Jou
         check_labels(slots, states)
     elif slots and not told:
         place = ", ".join(map(str, slots))
-        journal.warn("embedding_slot", f"the captured state in slot {place} is the target's embedding output (`embed`)")
+        journal.note("embedding_slot", f"the captured state in slot {place} is the target's embedding output (`embed`)")

@@ -1,5 +1,6 @@
 """Findings ranked, several faults all named, what is sound left alone, and no fact so empty that a check breaks."""
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -8,11 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestrator.diagnosis.checks import CHECKS
-from orchestrator.diagnosis.diagnose import Diagnosis, diagnose
+from orchestrator.diagnosis.checks.k02_config import NESTED_TEXT
+from orchestrator.diagnosis.diagnose import TOLD, Diagnosis, diagnose
 from orchestrator.diagnosis.measured import Measured, gather
 from orchestrator.diagnosis.wiring import judge
 from remote_payload.schema import StandaloneResult
-from remote_payload.schema.standalone import ConfigNote, SharedTensorFacts, TensorProblem
+from remote_payload.schema.standalone import ConfigNote, SharedTensorFacts, TensorProblem, TensorStatistics, WeightFile
 from tests.support.made_measured import (
     BEST,
     LATER,
@@ -21,6 +23,7 @@ from tests.support.made_measured import (
     Made,
     Rows,
     made_measured,
+    sound_checkpoint,
     sound_lint,
     sound_slots,
 )
@@ -111,7 +114,53 @@ def test_rows_that_are_not_what_they_claim_come_before_the_wiring_and_spare_the_
     assert diagnosis.headline.endswith("; on such rows the wiring cannot be judged")
     assert "mis-wired" not in diagnosis.headline
     assert not [line for line in diagnosis.fix if "eagle_config" in line]
+    (wiring,) = (item for item in diagnosis.findings if item.check == "K5")
+    assert wiring.summary.startswith("on these rows, which are not to be trusted: mis-wired")
+    assert wiring.remedy == ("mend the rows and run again before any change of config or weights",)
     assert {item.check for item in diagnosis.findings} == {"K7", "K5"}
+
+
+def test_no_more_than_three_findings_share_the_top_line():
+    problems = tuple(
+        TensorProblem(problem="not_finite", name=f"layers.0.{name}.weight", expected="finite numbers", found="3 NaN")
+        for name in ("fc", "norm", "lm_head", "hidden_norm")
+    )
+    diagnosis = diagnosed(made_measured(checkpoint_shared=NO_HEAD, checkpoint_problems=problems))
+    assert diagnosis.headline.count("; also: ") == TOLD - 1
+    assert len(diagnosis.findings) == len(problems) + 1
+
+
+def test_an_overriding_file_comes_before_what_it_breaks():
+    random = TensorStatistics(name="fc.weight", mean=0.0, std=0.02, spectral_excess=0.98, row_norm_spread=1.05)
+    statistics = (*sound_checkpoint().statistics[1:], random)
+    file = WeightFile(
+        name="model.safetensors", size_bytes=9, used=True, role="weights", problem="zz.safetensors overrides it",
+        overridden_by="zz.safetensors",
+    )  # fmt: skip
+    poor = (Made((0.16, 0.1, 0.1, 0.1)), Made((0.15, 0.1, 0.1, 0.1), LATER))
+    diagnosis = diagnosed(made_measured(poor, checkpoint_files=(file,), checkpoint_statistics=statistics))
+    assert diagnosis.headline.startswith("model.safetensors: zz.safetensors overrides it; also: tensor `fc.weight`")
+    assert "no reading fits" not in diagnosis.headline
+    assert diagnosis.fix[0].startswith("move zz.safetensors out of the folder")
+
+
+def test_a_nested_config_is_said_in_words_with_a_whole_one_to_copy():
+    inner = {"hidden_size": 128, "model_type": "llama", "rope_theta": 10000.0, "tie_word_embeddings": True}
+    text = json.dumps({"transformer_layer_config": inner, "speculators_model_type": "eagle3", "draft_vocab_size": 640})
+    note = ConfigNote(key="transformer_layer_config", problem="it is nested", remedy="-")
+    nested = {"checkpoint_notes": (note,), "checkpoint_config_json": text}
+    sound = diagnosed(made_measured(**nested))
+    assert sound.headline == (f"{NESTED_TEXT}; the wiring is sound: serving feeds the drafter the states it reads best")
+    start = "for SGLang, write as the drafter's config.json: "
+    assert sound.fix[0].startswith(start)
+    written = json.loads(sound.fix[0].removeprefix(start))
+    assert (written["hidden_size"], written["architectures"]) == (128, ["LlamaForCausalLMEagle3"])
+    assert written["eagle_config"]["eagle_aux_hidden_state_layer_ids"] == [-1, 1, 3]
+    assert not {"transformer_layer_config", "tie_word_embeddings", "speculators_model_type"} & set(written)
+    wrong = diagnosed(made_measured(**nested, **WRONG_IDS))
+    assert wrong.verdict == "mis_wired"
+    assert wrong.headline.startswith(f"{NESTED_TEXT}; mis-wired: ")
+    assert [line for line in wrong.fix if "eagle_config" in line] == [sound.fix[0]]
 
 
 def test_a_loading_fault_takes_the_top_line_from_a_sound_wiring():

@@ -15,7 +15,7 @@ from remote_payload.standalone.capture.compare import Distances
 from remote_payload.standalone.capture.fresh import CannotRun, FreshTarget, load_target
 from remote_payload.standalone.rows.row import Row
 
-LONGEST = 512
+LONGEST = 256
 """Tokens of a row that are compared, from its start: attention is causal, so they stand for themselves."""
 
 COMPUTED = (torch.float32, torch.bfloat16, torch.float16)
