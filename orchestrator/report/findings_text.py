@@ -11,6 +11,7 @@ from orchestrator.report.words import UNKNOWN
 WORDS = {"passed": "passed", "finding": "FINDING", "cannot_tell": "cannot tell"}
 SHARES = ("share",)
 DIFFERENCE = " minus "
+COUNTED = ("", "rows", "positions")
 
 
 def finding_lines(findings: Sequence[CheckResult], width: int) -> list[str]:
@@ -59,7 +60,7 @@ def evidence_words(item: Evidence) -> str:
         text = UNKNOWN
     elif isinstance(item.value, str):
         text = item.value
-    elif isinstance(item.value, int) and item.n is not None and item.low is None:
+    elif _is_part(item):
         return f"{item.value} of {item.n}{f' {item.unit}' if item.unit else ''}"
     elif item.unit in SHARES and DIFFERENCE in item.name:
         text = f"{100 * item.value:+.1f}"
@@ -104,6 +105,12 @@ def evidence_lines(evidence: Sequence[Evidence], width: int, indent: str = "    
         for one in evidence
         for line in wrapped(f"{one.name}: {evidence_words(one)}", width, first=indent, then=f"{indent}  ")
     ]
+
+
+def _is_part(item: Evidence) -> bool:
+    """Whether it is a count out of n; other whole numbers have a unit of their own, or are differences."""
+    counted = isinstance(item.value, int) and item.unit in COUNTED and DIFFERENCE not in item.name
+    return counted and item.n is not None and isinstance(item.value, int) and 0 <= item.value <= item.n
 
 
 def _name(item: CheckResult) -> str:

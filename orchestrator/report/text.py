@@ -5,6 +5,7 @@ Where something else than the wiring has the top line, the wiring's own sentence
 
 import textwrap
 
+from orchestrator.diagnosis.diagnose import DOUBTED_BY
 from orchestrator.diagnosis.finding import CheckResult, Evidence
 from orchestrator.report.bench_text import bench_blocks
 from orchestrator.report.circumstances import circumstances
@@ -91,8 +92,9 @@ def _is_number(item: Evidence) -> bool:
 
 def _wiring(report: StandaloneReport, width: int) -> list[str]:
     """What else has the top line must not hide whether the drafter is fed and computed rightly."""
-    wiring = report.wiring
-    if _wiring_is_on_top(report):
+    wiring, cause = report.wiring, _headline_finding(report)
+    untrusted = cause is not None and cause.cause == "data" and cause.check in DOUBTED_BY
+    if _wiring_is_on_top(report) or untrusted:  # the headline says that such rows are no ground for a verdict
         return []
     told = wiring.headline in report.diagnosis.headline
     sentence = "The wiring:" if told else f"The wiring: {wiring.headline.removeprefix('wiring is ')}"

@@ -16,6 +16,8 @@ BLOCK = {"use_aux_hidden_state": True, "eagle_aux_hidden_state_layer_ids": [-1, 
         (Evidence(name="tokens that t2d marks", value=640, n=1280), "640 of 1280"),
         (Evidence(name="rows cut", value=9, unit="rows", n=12), "9 of 12 rows"),
         (Evidence(name="readings tried", value=9), "9"),
+        (Evidence(name="size of model.safetensors", value=729680, unit="bytes", n=15), "729680 bytes n=15"),
+        (Evidence(name="first token minus n_prompt_tokens", value=3, unit="tokens", n=12), "3 tokens n=12"),
         (Evidence(name="step-1 accuracy", value=0.5, unit="share", n=4), "50.0 % n=4"),
         (Evidence(name="best minus runner-up", value=0.013, unit="share", n=24), "+1.3 points n=24"),
         (

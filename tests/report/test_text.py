@@ -173,6 +173,12 @@ def on_top(fault: CheckResult) -> str:
     return run_text(RunReport(record=report.record, standalone=shown))
 
 
+def test_rows_that_are_not_trusted_say_nothing_about_the_wiring() -> None:
+    shifted = dataclasses.replace(CHECKS[1], check="K10", cause="data", summary="the rows are shifted")
+    assert "The wiring:" not in on_top(shifted)
+    assert "The wiring: sound" in on_top(dataclasses.replace(shifted, check="K20"))
+
+
 def test_words_are_no_proof() -> None:
     words = (Evidence(name="key", value="transformer_layer_config"), Evidence(name="unmeasured", value=None))
     text = on_top(dataclasses.replace(CHECKS[1], evidence=words))
