@@ -42,7 +42,7 @@ def check(measured: Measured) -> tuple[CheckResult, ...]:
         return tuple(found)
     dialect = checkpoint.dialect
     evidence = [] if dialect is None else [Evidence(name=f"dialect: {', '.join(dialect.evidence)}", value=dialect.name)]
-    evidence += [Evidence(name=f"{flag.name}, by {flag.evidence}", value=flag.value) for flag in checkpoint.graph]
+    evidence += [Evidence(name=flag.name, value=f"{flag.value} ({flag.evidence})") for flag in checkpoint.graph]
     return (CONFIG.passed("config.json agrees with the tensors", tuple(evidence)),)
 
 

@@ -2,7 +2,7 @@
 
 from orchestrator.diagnosis.checks.factors import factor_results, ranking_of
 from orchestrator.diagnosis.checks.k03_head import is_map_wrong
-from orchestrator.diagnosis.finding import CheckResult, Evidence, Subject, count
+from orchestrator.diagnosis.finding import CheckResult, Evidence, Subject
 from orchestrator.diagnosis.measured import Measured
 from orchestrator.diagnosis.verdict import LEAST_FIT
 from remote_payload.schema import SharedTensorFacts
@@ -90,7 +90,7 @@ def _head(item: SharedTensorFacts, measured: Measured) -> CheckResult:
 
 def _evidence(item: SharedTensorFacts) -> tuple[Evidence, ...]:
     lines = [
-        count("stored with the drafter", int(item.stored), 1),
+        Evidence(name="stored with the drafter", value="yes" if item.stored else "no"),
         Evidence(name="used here", value=item.used),
         Evidence(name="used by SGLang", value=item.served),
     ]

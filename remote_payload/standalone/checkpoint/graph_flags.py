@@ -177,7 +177,7 @@ def _norm_output(read: Read) -> tuple[GraphFlag, GraphFlag]:
         name="feedback",
         value="raw",
         source="dialect",
-        evidence=f"{words}, by which SpecForge 0.2 means the final norm",
+        evidence=f"SpecForge 0.2 feeds back un-normed outputs; {words}, a key that there is about the final norm",
         contradicted_by="newer SpecForge, SGLang and vLLM feed back normed outputs then" if differs else None,
         served="normed" if differs else None,
         served_why="SGLang feeds back normed outputs where `norm_output: true` stands" if differs else None,
