@@ -34,6 +34,7 @@ class Lint:
         self._duplicates = self._also_in_train = self._prompts_in_train = 0
         self._lengths: Counter[int] = Counter()
         self._cut: Counter[int] = Counter()
+        self._masks: Counter[str] = Counter()
         self._responded: set[int] = set()
         self._responses: Counter[Place] = Counter()
         self._edges: dict[Place, Counter[int]] = {place: Counter() for place in PLACES}
@@ -44,6 +45,7 @@ class Lint:
         self._lengths[length] += 1
         self._cut[length] += bool(mask[-1])
         self._responded.update(row.tokens[mask].tolist())
+        self._add_mask(row)
         self._add_hashes(row)
         for start, stop in _runs(mask):
             self._add_edges(row.tokens, start, stop)
@@ -64,7 +66,40 @@ class Lint:
             also_in_train=None if train is None else self._also_in_train,
             prompts_in_train=None if train is None else self._prompts_in_train,
             edges=tuple(self._edge(place) for place in PLACES if self._responses[place]),
+            mask_at_first_token=self._masks["first"],
+            unmarked_at_last_token=self._masks["last"],
+            without_mask=self._masks["none"],
+            masks_contradict=self._masks["other"] + self._masks["inverse"],
+            masks_inverse=self._masks["inverse"],
+            odd_mask_values=self._masks["odd"],
         )
+
+    def warnings(self) -> list[str]:
+        """What was odd about masks and changes what is judged."""
+        told, rows = self._masks, sum(self._lengths.values())
+        warnings = []
+        if 0 < told["none"] < rows:
+            warnings.append(f"{told['none']} of {rows} rows hold no loss mask; all their tokens were judged")
+        if told["other"] or told["inverse"]:
+            warnings.append(
+                f"the loss mask of {told['other'] + told['inverse']} of {rows} rows differs from that of the merged "
+                f"JSONL, which was used; it is the very inverse in {told['inverse']}"
+            )
+        if told["odd"]:
+            warnings.append(
+                f"the loss mask of {told['odd']} of {rows} rows holds numbers other than 0 and 1; all but 0 were taken "
+                "as marked"
+            )
+        return warnings
+
+    def _add_mask(self, row: Row) -> None:
+        mask, signs = row.loss_mask, row.mask_signs
+        self._masks["first"] += bool(mask[0])
+        self._masks["last"] += not bool(mask[-1])
+        self._masks["none"] += not signs.stored
+        self._masks["odd"] += signs.odd_values
+        if signs.contradicts is not None:
+            self._masks[signs.contradicts] += 1
 
     def _add_hashes(self, row: Row) -> None:
         first = int(row.loss_mask.to(torch.int64).argmax())

@@ -1,6 +1,6 @@
 """One row as its file holds it: tokens, mask and padding settled, states not looked at yet. One function a form."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -10,6 +10,7 @@ from remote_payload.standalone.rows.dialects import parts
 from remote_payload.standalone.rows.files import RowFile, RowFolder
 from remote_payload.standalone.rows.hidden_files import DIALECT, load_tensors
 from remote_payload.standalone.rows.load import load_dict
+from remote_payload.standalone.rows.masks import NAME, ORDINARY, MaskSigns, contradiction, read_mask
 from remote_payload.standalone.rows.shards import read_sample, real_part
 from remote_payload.standalone.rows.values import RowError, first_of, integers
 
@@ -30,6 +31,7 @@ class RawRow:
     stored: int
     start: int
     stop: int
+    mask_signs: MaskSigns = ORDINARY
     prompt_tokens: int | None = None
     source: str | None = None
 
@@ -60,9 +62,11 @@ def _from_hidden(file: RowFile, folder: RowFolder) -> RawRow:
     if folder.lines is None:
         raise RowError("there is neither a prepared dataset nor a merged JSONL with its loss mask")
     line = folder.lines.like(tokens, file.number)
+    mask, signs = read_mask({NAME: first_of(line, (NAME,))}, {}, len(tokens))
     return RawRow(
         tokens=tokens,
-        loss_mask=integers(line, "loss_mask").ne(0),
+        loss_mask=mask,
+        mask_signs=signs,
         states=states,
         final=None,
         answers=None,
@@ -80,7 +84,7 @@ def _from_dict(file: RowFile, folder: RowFolder) -> RawRow:
     own = integers(value, "input_ids") if "input_ids" in value else None
     listed = integers(line, "input_ids") if "input_ids" in line else None
     tokens = own if own is not None else integers(line, "input_ids")
-    mask = _mask(value, line, tokens)
+    mask, signs = read_mask(value, line, len(tokens))
     stored, start, stop = len(tokens), 0, len(tokens)
     if "attention_mask" in value:
         attention = integers(value, "attention_mask")
@@ -91,10 +95,12 @@ def _from_dict(file: RowFile, folder: RowFolder) -> RawRow:
         stop = _without_run(tokens, mask)
     if own is not None and listed is not None:
         start, stop = _as_listed(own, listed, start, stop)
-    found = parts(value, suffix(file))
+    found, part = parts(value, suffix(file)), slice(start, stop)
+    mask = mask[part] if len(mask) == stored else mask
     return RawRow(
-        tokens=tokens[start:stop],
-        loss_mask=mask[start:stop] if len(mask) == stored else mask,
+        tokens=tokens[part],
+        loss_mask=mask,
+        mask_signs=replace(signs, contradicts=contradiction(value, line, mask, part)),
         states=found.states,
         final=found.final,
         answers=None,
@@ -118,14 +124,6 @@ def _line(file: RowFile, folder: RowFolder, value: dict[str, Any]) -> dict[str, 
     if file.number is not None:
         return folder.lines.of(file.number)
     return folder.lines.like(integers(value, "input_ids"), None)
-
-
-def _mask(value: dict[str, Any], line: dict[str, Any], tokens: torch.Tensor) -> torch.Tensor:
-    """Where neither has one, every token counts, as ModelOpt trains."""
-    holder = line if "loss_mask" in line else value
-    if "loss_mask" not in holder:
-        return torch.ones(len(tokens), dtype=torch.bool)
-    return integers(holder, "loss_mask").ne(0)
 
 
 def _as_listed(own: torch.Tensor, listed: torch.Tensor, start: int, stop: int) -> tuple[int, int]:

@@ -13,6 +13,7 @@ from remote_payload.schema.standalone import DataDialectFacts, SkippedRow
 from remote_payload.standalone.rows.files import RowFile, RowFolder
 from remote_payload.standalone.rows.length import longest_tokens
 from remote_payload.standalone.rows.load import UNREADABLE
+from remote_payload.standalone.rows.masks import ORDINARY, MaskSigns
 from remote_payload.standalone.rows.raw import RawRow, read_raw
 from remote_payload.standalone.rows.stacks import stacked
 from remote_payload.standalone.rows.values import LENGTHS_DIFFER, RowError, check_numbers, first_line, matrix
@@ -31,6 +32,7 @@ class Row:
     source: str | None
     answers: torch.Tensor | None = None  # (T,) int64 the teacher's stored choices y_j, -1 = unknown
     dialect: DataDialectFacts | None = None
+    mask_signs: MaskSigns = ORDINARY
 
 
 def beginning(row: Row, responses: int, steps: int) -> Row:
@@ -112,6 +114,7 @@ class RowReader:
             source=raw.source,
             answers=raw.answers,
             dialect=raw.dialect,
+            mask_signs=raw.mask_signs,
         )
         self._check(row)
         return row

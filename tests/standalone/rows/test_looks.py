@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from remote_payload.schema.standalone import SkippedRow
 from remote_payload.standalone.rows import slots as slots_module
 from remote_payload.standalone.rows.lint import Lint, tokens_sha256
+from remote_payload.standalone.rows.masks import MaskSigns
 from remote_payload.standalone.rows.row import Row
 from remote_payload.standalone.rows.slots import SlotLook, best_tokens, checksums
 from remote_payload.standalone.rows.teacher_look import TeacherLook
@@ -199,6 +200,23 @@ def test_lint_counts_what_it_is_given():
         "last": (3, 3, 7),
         "after": (3, 3, 3),
     }
+
+
+def test_lint_counts_masks():
+    lint = Lint()
+    row = lint_row([1, 2, 3, 4], [0, 0, 1, 1])
+    for change in ({}, {"loss_mask": ~row.loss_mask}, {"mask_signs": MaskSigns(contradicts="inverse")},
+                   {"mask_signs": MaskSigns(contradicts="other", odd_values=True)},
+                   {"mask_signs": MaskSigns(stored=False), "loss_mask": row.loss_mask | True}):  # fmt: skip
+        lint.add(replace(row, **change))
+    facts = lint.facts()
+    assert (facts.mask_at_first_token, facts.unmarked_at_last_token, facts.without_mask) == (2, 1, 1)
+    assert (facts.masks_contradict, facts.masks_inverse, facts.odd_mask_values) == (2, 1, 1)
+    assert [warning[:36] for warning in lint.warnings()] == [
+        "1 of 5 rows hold no loss mask; all t",
+        "the loss mask of 2 of 5 rows differs",
+        "the loss mask of 1 of 5 rows holds n",
+    ]
 
 
 def test_held_out_rows_that_were_trained_on():
