@@ -1,5 +1,6 @@
 """K10, the loss mask: whether it marks the responses at all, and where it begins and ends."""
 
+import itertools
 from collections.abc import Sequence
 from statistics import median
 
@@ -14,6 +15,11 @@ from remote_payload.schema import MaskEdge, StandaloneResult
 
 MASK = Subject(check="K10", title="loss mask")
 
+MANY = 0.1
+"""Share of rows beyond which an odd mask is more than one odd row."""
+LEAST_ODD = 3
+HOLE = 2
+"""Tokens between two marked runs that are no turn of another speaker: a template alone takes more."""
 UNIFORM = 0.95
 """Share of responses with the same token at one place: a template's, not an answer's."""
 VARIED = 0.8
@@ -25,8 +31,10 @@ LEAST_TAIL = 8
 
 
 def check(measured: Measured) -> tuple[CheckResult, ...]:
-    """An inverted mask, masks that contradict each other, then the mask's edges."""
-    found = tuple(item for item in (_inverted(measured), _contradiction(measured)) if item is not None)
+    """An inverted mask, masks that contradict each other, marks where no response can be, then the mask's edges."""
+    inverted = _inverted(measured)
+    odd = (inverted, _contradiction(measured), None if inverted else _at_the_start(measured), _holes(measured))
+    found = tuple(item for item in odd if item is not None)
     return found if found else (_mask(measured),)
 
 
@@ -52,6 +60,46 @@ def _inverted(measured: Measured) -> CheckResult | None:
             "look at the same code in training: a drafter that was trained under this mask learnt prompts",
         ),
         refuted_by="rows that are known to begin with the response",
+    )
+
+
+def _at_the_start(measured: Measured) -> CheckResult | None:
+    """Rows that are marked from their first token on, though not throughout: a mask rolled too far wraps around."""
+    masks = [unpack_row(facts).loss_mask for facts in measured.train.rows]
+    begun = [segments(mask) for mask in masks if len(mask) and mask[0] and not mask.all()]
+    odd = [runs[0][1] for runs in begun]
+    if len(odd) < LEAST_ODD or len(odd) <= MANY * len(masks):
+        return None
+    rolled = len(odd) == len(masks) and len(set(odd)) == 1 and all(len(runs) > 1 for runs in begun)
+    marked = f"the first {odd[0]} tokens of every row" if rolled else f"{len(odd)} of {len(masks)} rows from token 0 on"
+    return MASK.finding(
+        f"the loss mask marks {marked}, where no response can be"
+        + (f": as a mask does that was rolled {odd[0]} tokens too far" if rolled else ""),
+        severity="minor",
+        cause="data",
+        evidence=(
+            share("rows that are marked at their first token, but not throughout", len(odd), len(masks)),
+            Evidence(name="marked tokens there, median row", value=median(odd), unit="tokens", n=len(odd)),
+            *_zones(measured.result),
+        ),
+        remedy=("look at one row's tokens around its mask; mark exactly the response's tokens",),
+        refuted_by="rows that are known to begin with a response",
+    )
+
+
+def _holes(measured: Measured) -> CheckResult | None:
+    """Marked tokens with one or two unmarked ones between them: another speaker's turn takes more than that."""
+    runs = [segments(unpack_row(facts).loss_mask) for facts in measured.train.rows]
+    odd = sum(any(b[0] - a[1] <= HOLE for a, b in itertools.pairwise(row)) for row in runs)
+    if odd < LEAST_ODD or odd <= MANY * len(runs):
+        return None
+    return MASK.finding(
+        f"the loss mask has holes of one or two tokens within responses, in {odd} of {len(runs)} rows",
+        severity="minor",
+        cause="data",
+        evidence=(share("rows with such a hole", odd, len(runs)), *_zones(measured.result)),
+        remedy=("look at one row's tokens around a hole; mark every token of a response",),
+        refuted_by="tokens that are left out of the loss on purpose",
     )
 
 

@@ -230,6 +230,21 @@ class TestAlignment:
     def test_other_masks_are_not_called_inverted(self, masks):
         assert "inverted" not in only(self.masked_by(*masks), "loss mask").summary
 
+    def test_a_mask_that_was_rolled_too_far_begins_at_the_first_token(self):
+        finding = only(self.masked_by([1] * 3 + [0] * 10 + [1] * 47), "loss mask")
+        assert (finding.severity, finding.cause) == ("minor", "data")
+        assert "marks the first 3 tokens of every row" in finding.summary
+        assert "rolled 3 tokens too far" in finding.summary
+        assert (finding.evidence[0].value, finding.evidence[1].value) == (1.0, 3)
+        some = only(self.masked_by([1] * 20 + [0] * 10 + [1] * 30, *[[0] * 10 + [1] * 50] * 3), "loss mask")
+        assert "3 of 12 rows from token 0 on" in some.summary
+        assert "rolled" not in some.summary
+
+    @pytest.mark.parametrize(("hole", "is_told"), [(1, True), (2, True), (3, False)])
+    def test_holes_in_responses(self, hole, is_told):
+        found = only(self.masked_by([0] * 10 + [1] * 20 + [0] * hole + [1] * (30 - hole)), "loss mask")
+        assert (found.outcome == "finding" and "holes" in found.summary) == is_told
+
     def test_masks_that_contradict_each_other_are_told(self):
         measured = made_measured(rows_lint=sound_lint(masks_contradict=12, masks_inverse=12))
         finding = only(alignment(measured), "loss mask")
