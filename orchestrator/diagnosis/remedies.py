@@ -76,6 +76,12 @@ def _rope(best: str, checkpoint: CheckpointFacts) -> tuple[str, ...]:
             f'set in the drafter\'s config.json: "rope_theta": {theta!r}',
             f"{trained}; transformers 5 keeps it in `rope_parameters`, set it there as well if that key exists",
         )
+    if best == "interleaved":
+        return (
+            "q_proj and k_proj are stored for pairs of neighbours, engines turn halves: re-order each head's rows, "
+            "`w.view(heads, head_dim // 2, 2, -1).transpose(1, 2).reshape(w.shape)`, q_proj with num_attention_heads, "
+            "k_proj with num_key_value_heads",
+        )
     if best == "unscaled":
         return ('set in the drafter\'s config.json: "rope_scaling": null', trained)
     if best == "target's":

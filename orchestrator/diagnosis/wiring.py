@@ -121,7 +121,7 @@ def rank(measured: Measured) -> Ranking:
 
 
 def is_control(facts: ReadingFacts) -> bool:
-    """Whether a reading only shows what the drafter does without its states."""
+    """Whether a reading only shows what the drafter does without its states, or with those of the token beside."""
     return any(change.startswith("states=") for change in facts.changes)
 
 

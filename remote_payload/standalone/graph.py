@@ -33,8 +33,10 @@ class Graph:
     rope: Rope
     position_start: Literal[0, 1] = 0
     """Rotary position of the row's first draft position."""
-    states: Literal["captured", "zeroed", "shuffled"] = "captured"
-    """`zeroed`, `shuffled` (over the row's positions) are controls: what the drafter does without its states."""
+    states: Literal["captured", "zeroed", "shuffled", "earlier", "later"] = "captured"
+    """All but `captured` are controls: `zeroed` and `shuffled` (over the row's positions) show what the drafter does
+    without its states, `earlier` and `later` (each position reads the one before, or behind it) whether the states were
+    stored beside the wrong tokens."""
 
     def changes_from(self, own: "Graph") -> tuple[str, ...]:
         """Words for every choice that is not the checkpoint's own, sorted: `residual=normed`, `rope=theta 1e+06`."""

@@ -6,11 +6,13 @@ from orchestrator.diagnosis.checks.factors import FATAL_LENGTH, ranking_of
 from orchestrator.diagnosis.finding import CheckResult, Evidence, Severity, Subject, count, figure, share
 from orchestrator.diagnosis.measured import Measured
 from orchestrator.diagnosis.verdict import GOOD_FIT, LEAST_FIT, WiringVerdict
-from orchestrator.diagnosis.wiring import is_control, judge
+from orchestrator.diagnosis.wiring import judge
 
 WIRING = Subject(check="K5", title="wiring")
 STATES = Subject(check="K5", title="use of the states")
 
+WITHOUT_STATES = {"states=zeroed", "states=shuffled"}
+"""Changes that take the states away."""
 IDLE = 0.9
 """Share of its accuracy that a drafter may keep without its states before it is said not to use them."""
 
@@ -79,7 +81,7 @@ def _evidence(wiring: WiringVerdict) -> tuple[Evidence, ...]:
 
 def _control(measured: Measured, wiring: WiringVerdict) -> tuple[CheckResult, ...]:
     """What is left without states, from the rows of the control's stage."""
-    controls = [facts for facts in measured.result.readings if is_control(facts) and facts.positions]
+    controls = [facts for facts in measured.result.readings if set(facts.changes) & WITHOUT_STATES and facts.positions]
     if not controls:
         return ()
     best = wiring.best.figures.first_step.value or 0.0

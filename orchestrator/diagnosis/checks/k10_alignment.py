@@ -2,15 +2,17 @@
 
 from orchestrator.compare.figures import first_step_difference, same_rows
 from orchestrator.diagnosis.checks import k10_mask
-from orchestrator.diagnosis.checks.factors import ranking_of
+from orchestrator.diagnosis.checks.factors import SURE_ERRORS, ranking_of, tried_evidence
 from orchestrator.diagnosis.checks.k07_slots import is_shifted
 from orchestrator.diagnosis.finding import CheckResult, Evidence, Subject, share
 from orchestrator.diagnosis.measured import Measured
-from orchestrator.diagnosis.verdict import LEAST_FIT, SEPARATION, SERVED_OFFSET
+from orchestrator.diagnosis.verdict import CHANGE_SEPARATION, LEAST_FIT, SEPARATION, SERVED_OFFSET
 from orchestrator.diagnosis.wiring import Ranking
 from remote_payload.schema import SlotFacts, StandaloneResult
 
 OFFSET = Subject(check="K10", title="token offset")
+ROLLED = {"states=later": "late", "states=earlier": "early"}
+"""Controls that read the state one token on or back, and how the states stand where one is ahead."""
 
 
 def check(measured: Measured) -> tuple[CheckResult, ...]:
@@ -26,6 +28,8 @@ def _offset(measured: Measured) -> CheckResult:
     best = ranking.best
     if shifted_slot := next((slot for slot in measured.result.rows.slots if is_shifted(slot)), None):
         return _states_beside(shifted_slot)
+    if rolled := _states_rolled(measured.result):
+        return rolled
     evidence = tuple(_by_offset(measured.result, offset) for offset in sorted(tried))
     if best.facts.token_offset == SERVED_OFFSET:
         return OFFSET.passed(
@@ -71,6 +75,32 @@ def _states_beside(slot: SlotFacts) -> CheckResult:
         remedy=("capture the rows again, or shift the states: the state of token t must stand beside token t",),
         refuted_by="check `capture`: a fresh forward that agrees with the rows",
     )
+
+
+def _states_rolled(result: StandaloneResult) -> CheckResult | None:
+    """Whether the drafter reads better with the states of the token beside: they were stored at the wrong tokens."""
+    for facts in result.readings:
+        change = next((item for item in facts.changes if item in ROLLED), None)
+        paired, error = facts.paired_leading_hits, facts.paired_error
+        if change is None or paired is None or error is None or facts.leading_hits is None or not facts.positions:
+            continue
+        ahead = (facts.leading_hits - paired) / facts.positions
+        if ahead - SURE_ERRORS * error <= CHANGE_SEPARATION:
+            continue
+        return OFFSET.finding(
+            f"the captured states stand one token too {ROLLED[change]} beside tokens and final states: the drafter "
+            f"reads best with those of the token {'behind' if ROLLED[change] == 'late' else 'before'}",
+            severity="serious",
+            cause="data",
+            evidence=(
+                share("step-1 accuracy with the states of the token beside", facts.first_step_hits, facts.positions),
+                share("the same as the rows have them", facts.paired_first_step_hits or 0, facts.positions),
+                *tried_evidence(facts),
+            ),
+            remedy=("capture the rows again, or shift the states: the state of token t must stand beside token t",),
+            refuted_by="check `capture`: a fresh forward that agrees with the rows",
+        )
+    return None
 
 
 def _surely_ahead(ranking: Ranking) -> bool:

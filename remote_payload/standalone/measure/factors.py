@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from remote_payload.schema.standalone import SkippedReading
+from remote_payload.standalone.checkpoint.draft_vocabulary import SENSIBLE_SHARE
 from remote_payload.standalone.checkpoint.load import Checkpoint
 from remote_payload.standalone.checkpoint.rope_config import Rope
 from remote_payload.standalone.graph import Graph
@@ -45,8 +46,13 @@ class Choices:
         return Choices(own=self.own, values=values, skipped=tuple(skipped))
 
     def controls(self, base: Graph) -> list[Graph]:
-        """What the drafter does without its states: never a candidate, always a measure of the rest."""
-        return [replace(base, states="zeroed"), replace(base, states="shuffled")]
+        """Without its states, or with those of the token beside: never a candidate, a measure of the rest."""
+        return [
+            replace(base, states="zeroed"),
+            replace(base, states="shuffled"),
+            replace(base, states="earlier"),
+            replace(base, states="later"),
+        ]
 
 
 def choices(checkpoint: Checkpoint, steps: int) -> Choices:
@@ -58,7 +64,13 @@ def choices(checkpoint: Checkpoint, steps: int) -> Choices:
     _input_norms(found, checkpoint, names)
     found.among("final_norm", ("applied", "none"), "")
     found.among("embedding", ("target", "draft"), "", available=checkpoint.embeddings)
-    found.among("vocabulary", ("offset", "absolute", "identity"), "", available=checkpoint.vocabularies)
+    found.among(
+        "vocabulary",
+        ("offset", "absolute", "identity"),
+        "",
+        available=checkpoint.vocabularies,
+        lacking=lambda reading: _no_vocabulary(reading, checkpoint),
+    )
     _ropes(found, checkpoint)
     relative = "rotary angles are relative, another start turns queries and keys alike: it cannot change anything"
     found.among("position_start", (0, 1), "" if checkpoint.graph.rope.kind == "dynamic" else relative)
@@ -81,7 +93,7 @@ class _Found:
         against: str,
         *,
         available: Container[str] | None = None,
-        lacking: str = "there is no other one, or it is the same",
+        lacking: Callable[[str], str] = lambda _: "there is no other one, or it is the same",
     ) -> None:
         """Values of one field; all but the own are skipped for the reason `against`, or where not `available`."""
         own = getattr(self.own, name)
@@ -91,7 +103,7 @@ class _Found:
                 continue
             missing = available is not None and value not in available
             if against or missing:
-                self.skip(f"{name}={value}", against or lacking)
+                self.skip(f"{name}={value}", against or lacking(str(value)))
             else:
                 kept.append(value)
         if len(kept) > 1:
@@ -105,6 +117,18 @@ def _fed(checkpoint: Checkpoint) -> bool:
     return any(fact.name == "layers.0.hidden_norm.weight" for fact in checkpoint.facts.tensors)
 
 
+def _no_vocabulary(reading: str, checkpoint: Checkpoint) -> str:
+    """Why d2t is not read so: it leads to too few tokens, or to those of the checkpoint's own reading."""
+    facts = checkpoint.facts.vocabulary
+    known = () if facts is None else facts.readings
+    found = next((item for item in known if item.reading == reading), None)
+    if facts is None or found is None:
+        return "there is no d2t"
+    if found.distinct < SENSIBLE_SHARE * facts.draft_vocab_size:
+        return f"d2t read so leads to {found.distinct} different tokens of {facts.draft_vocab_size}: no vocabulary"
+    return "d2t read so leads to the same tokens"
+
+
 def _input_norms(found: _Found, checkpoint: Checkpoint, names: set[str]) -> None:
     if checkpoint.graph.input != "states":
         return found.among("input_norm", ("none", "joint", "per_slot"), "no captured states are joined")
@@ -114,7 +138,11 @@ def _input_norms(found: _Found, checkpoint: Checkpoint, names: set[str]) -> None
     if "fc_norm.0.weight" in names:
         stored.add("per_slot")
     return found.among(
-        "input_norm", ("none", "joint", "per_slot"), "", available=stored, lacking="the checkpoint has no such tensor"
+        "input_norm",
+        ("none", "joint", "per_slot"),
+        "",
+        available=stored,
+        lacking=lambda _: "the checkpoint has no such tensor",
     )
 
 
@@ -122,6 +150,7 @@ def _ropes(found: _Found, checkpoint: Checkpoint) -> None:
     """Other bases, without scaling, as the target has it; those that turn as the own one are no other reading."""
     own, target = checkpoint.graph.rope, checkpoint.target.rope
     ropes = [replace(own, theta=theta, label=f"theta {theta:g}") for theta in THETAS]
+    ropes.append(replace(own, interleaved=not own.interleaved, label="halves" if own.interleaved else "interleaved"))
     if own.kind == "default":
         found.skip("rope=unscaled", "the checkpoint's own is not scaled")
     else:

@@ -11,7 +11,7 @@ from torch.nn.functional import linear
 from remote_payload.standalone.graph import Graph
 from remote_payload.standalone.mapped import let_go
 from remote_payload.standalone.model.budget import Budget
-from remote_payload.standalone.model.inputs import RowInputs, shuffled_order
+from remote_payload.standalone.model.inputs import RowInputs, states_order
 from remote_payload.standalone.model.norm import rms_norm
 from remote_payload.standalone.model.weights import Weights
 
@@ -52,8 +52,9 @@ class Fuse:
                 out.zero_()
         else:
             self._sum(inputs, graph, slots, out)
-        if graph.states == "shuffled":
-            out.copy_(out[shuffled_order(len(out)).to(self._device)])
+        order = states_order(graph.states, len(out))
+        if order is not None:
+            out.copy_(out[order.to(self._device)])
 
     def _sum(self, inputs: RowInputs, graph: Graph, slots: tuple[int, ...], total: torch.Tensor) -> None:
         assert len(slots) == len(self._slots), f"{len(self._slots)} slots have to be filled, found: {slots}"

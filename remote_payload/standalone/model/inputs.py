@@ -46,6 +46,10 @@ class RowInputs:
             self.projections[key] = made
 
 
-def shuffled_order(length: int) -> torch.Tensor:
-    """The permutation of a row's positions that the control `states=shuffled` reads them in; (length,)."""
-    return torch.randperm(length, generator=torch.Generator().manual_seed(SHUFFLE_SEED))
+def states_order(states: str, length: int) -> torch.Tensor | None:
+    """Whose hidden input each of a row's positions reads under `Graph.states`, (length,); None = its own."""
+    if states == "shuffled":
+        return torch.randperm(length, generator=torch.Generator().manual_seed(SHUFFLE_SEED))
+    if states in ("earlier", "later"):
+        return (torch.arange(length) + (1 if states == "later" else -1)).clamp(0, length - 1)
+    return None

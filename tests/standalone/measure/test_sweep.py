@@ -64,8 +64,9 @@ def test_changes_are_held_against_their_base_on_the_same_positions(tmp_path):
     skipped = {item.name: item.reason for item in result.skipped_readings}
     assert "cannot change anything" in skipped["position_start=1"]
     assert skipped["rope=theta 10000"] == "it is the checkpoint's own"
+    assert skipped["vocabulary=absolute"] == "d2t read so leads to 219 different tokens of 640: no vocabulary"
     controls = {r.changes: r.leading_hits / r.paired_leading_hits for r in factors if "states" in r.changes[0]}
-    assert set(controls) == {("states=shuffled",), ("states=zeroed",)}
+    assert set(controls) == {(f"states={kind}",) for kind in ("shuffled", "zeroed", "earlier", "later")}
     assert max(controls.values()) < 0.6
 
 

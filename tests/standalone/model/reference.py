@@ -8,7 +8,7 @@ import torch
 from remote_payload.standalone.checkpoint.load import Checkpoint
 from remote_payload.standalone.checkpoint.rope_config import Rope
 from remote_payload.standalone.graph import Graph, GroupedAttention, Reading
-from remote_payload.standalone.model.inputs import shuffled_order
+from remote_payload.standalone.model.inputs import states_order
 
 Vector = torch.Tensor
 Seen = tuple[int, list[Vector], list[Vector]]
@@ -69,7 +69,11 @@ class Slow:
         """The hidden input at a position."""
         _, states, final = self.row
         if self.graph.states == "shuffled":
-            position = int(shuffled_order(self.last + 1)[position])
+            order = states_order("shuffled", self.last + 1)
+            assert order is not None
+            position = int(order[position])
+        position = max(position - 1, 0) if self.graph.states == "earlier" else position
+        position = min(position + 1, self.last) if self.graph.states == "later" else position
         blank = 0.0 if self.graph.states == "zeroed" else 1.0
         if self.graph.input == "final_state":
             return final[position].double() * blank

@@ -56,6 +56,8 @@ CHANGES = {
     "position": {"position_start": 1},
     "zeroed": {"states": "zeroed"},
     "shuffled": {"states": "shuffled"},
+    "earlier": {"states": "earlier"},
+    "later": {"states": "later"},
     "final state": {"input": "final_state"},
     "final state, shuffled": {"input": "final_state", "states": "shuffled", "residual": "normed"},
     "three at once": {"input_norm": "joint", "residual": "normed", "feedback": "normed"},
@@ -135,7 +137,7 @@ FLAGS = st.fixed_dictionaries(
         "embedding": st.sampled_from(["target", "draft"]),
         "rope": st.sampled_from([PLAIN, YARN, LINEAR, DYNAMIC, DEEPSEEK]),
         "position_start": st.sampled_from([0, 1]),
-        "states": st.sampled_from(["captured", "captured", "zeroed", "shuffled"]),
+        "states": st.sampled_from(["captured", "captured", "zeroed", "shuffled", "earlier", "later"]),
     }
 )
 GROUPED_KINDS = st.builds(
