@@ -68,7 +68,7 @@ def load(job: StandaloneJob, journal: Journal) -> Loaded:
     heldout = None
     if job.heldout is not None:
         merged = path(job.heldout_merged) if job.heldout_merged else None
-        heldout = find_rows(path(job.heldout), merged, job.max_rows)
+        heldout = find_rows(path(job.heldout), merged, job.max_rows, named="heldout")
     for warning in checkpoint.warnings:
         journal.warn("checkpoint", warning)
     unexpected = [problem.found for problem in checkpoint.facts.problems]

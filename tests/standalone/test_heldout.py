@@ -79,3 +79,9 @@ def test_hits_within_the_vocabulary(tmp_path, made):
                     assert hits >> step & 1 == within[j] >> step & 1
                 else:
                     assert not hits >> step & 1
+
+
+def test_a_folder_that_is_not_there_is_named_by_its_own_key(tmp_path, made):
+    with pytest.raises(JobFailure) as refused:
+        run_job(tmp_path / "out", **made, heldout=tmp_path / "nowhere")
+    assert refused.value.failure.hint == "`heldout` must name a folder on the server that runs the job"

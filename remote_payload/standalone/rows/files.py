@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from remote_payload.failure import rows_failure
+from remote_payload.standalone.file_kind import no_file, no_folder
 from remote_payload.standalone.rows.hidden_files import shapes
 from remote_payload.standalone.rows.lines import Lines, index_merged, is_dataset, open_prepared
 from remote_payload.standalone.rows.shards import Manifest, read_manifest
@@ -54,8 +55,8 @@ class RowFolder:
     manifest: Manifest | None = None
 
 
-def find_rows(folder: Path, merged: Path | None, max_rows: int | None) -> RowFolder:
-    """List the rows of a folder, whatever the dialect.
+def find_rows(folder: Path, merged: Path | None, max_rows: int | None, *, named: str = "rows") -> RowFolder:
+    """List the rows of a folder, whatever the dialect; `named` is the job's key for it.
 
     `rows_A-B/data_i.ckpt[.gz]` or such files (also .pt) directly in it; `hs_i.safetensors` in it or in
     `hidden_states/`, with the prepared dataset in it, beside it or above it; or Automodel's shards with their
@@ -63,21 +64,21 @@ def find_rows(folder: Path, merged: Path | None, max_rows: int | None) -> RowFol
     """
     if not os.path.isdir(folder):  # noqa: PTH112 - Path.is_dir raises on names that are too long
         raise rows_failure(
-            f"the folder of captured rows does not exist on this machine: {folder}",
-            hint="`rows` must name a folder on the server that runs the job",
+            f"the folder of captured rows {no_folder(folder)} on this machine: {folder}",
+            hint=f"`{named}` must name a folder on the server that runs the job",
         )
     candidates, manifest = _candidates(folder), read_manifest(folder)
     files = sorted((file for path in candidates if (file := _row_file(path, folder))), key=_natural)
     if not files:
         raise _no_rows(folder, candidates)
     form = _form(files, manifest)
-    files = [file if file.form == form else _odd(file, form) for file in files]
+    files = [file if file.form == form or file.odd else _odd(file, form) for file in files]
     if form == "shard":
         files = [sample for file in files for sample in _samples(file)]
     beside = merged or (folder / "merged.jsonl" if (folder / "merged.jsonl").is_file() else None)
     lines = Lines(source=index_merged(beside)) if beside else None
     if form == "hidden" and lines is None:
-        lines = _prepared(folder)
+        lines = _prepared(folder, [file for file in files if file.form != form])
     return RowFolder(
         folder=folder,
         layout=_layout(form, files, lines),
@@ -89,7 +90,8 @@ def find_rows(folder: Path, merged: Path | None, max_rows: int | None) -> RowFol
 
 def _form(files: list[RowFile], manifest: Manifest | None) -> Form:
     """The form of most files; shards can only be read with their manifest."""
-    counts = Counter(file.form for file in files if file.form != "shard" or manifest is not None)
+    readable = [file for file in files if file.odd is None] or files
+    counts = Counter(file.form for file in readable if file.form != "shard" or manifest is not None)
     if not counts:
         raise rows_failure(
             f"shard-*.safetensors need Automodel's manifest.json beside them, there is none in: {files[0].path.parent}"
@@ -113,7 +115,8 @@ def _samples(file: RowFile) -> list[RowFile]:
     return [replace(file, name=f"{file.name}[{index}]", index=index) for index in range(samples)]
 
 
-def _prepared(folder: Path) -> Lines:
+def _prepared(folder: Path, others: list[RowFile]) -> Lines:
+    """The dataset that holds the loss masks; `others` are row files of another layout, told where it is missing."""
     places = (folder, folder / PREPARED, folder.parent, folder.parent / PREPARED)
     for place in places:
         if is_dataset(place):
@@ -121,7 +124,10 @@ def _prepared(folder: Path) -> Lines:
     raise rows_failure(
         "hs_i.safetensors hold no loss mask: the prepared dataset (data-*.arrow) must lie in, beside or above the "
         f"folder, none was found: {folder}",
-        hint="copy `prepared/` (speculators prepare-data) next to `hidden_states/`, or give a merged JSONL",
+        hint=f"{len(others)} row file(s) of another layout lie there as well, the first {others[0].name}: put each "
+        "layout into a folder of its own"
+        if others
+        else "copy `prepared/` (speculators prepare-data) next to `hidden_states/`, or give a merged JSONL",
     )
 
 
@@ -158,9 +164,11 @@ def _candidates(folder: Path) -> list[Path]:
 def _row_file(path: Path, folder: Path) -> RowFile | None:
     for form, pattern in PATTERNS.items():
         match = pattern.search(path.name)
-        if match and not path.name.startswith(NOT_ROWS) and path.is_file():
+        if match and not path.name.startswith(NOT_ROWS):
             name = path.relative_to(folder if path.is_relative_to(folder) else folder.parent).as_posix()
-            return RowFile(path=path, name=name, number=int(match.group(1)) if match.group(1) else None, form=form)
+            number, missing = int(match.group(1)) if match.group(1) else None, no_file(path)
+            odd = None if missing is None else f"it is no file but {missing}"
+            return RowFile(path=path, name=name, number=number, form=form, odd=odd)
     return None
 
 
