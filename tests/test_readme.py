@@ -87,7 +87,8 @@ def test_the_transcript_is_what_the_demo_prints(tmp_path: Path) -> None:
     laptop = Laptop(tmp_path)
     done = laptop.run("demo")
     assert done.code == 0, done.err
-    assert "[-1, 1, 3]" in transcript
+    assert '"eagle_aux_hidden_state_layer_ids": [1, 3, 4]' in transcript  # a line to copy, not a list of candidates
+    assert "runs show RUN" not in done.out  # the run is not kept
 
     def without_digits(text: str) -> str:
         return re.sub(r"[ ]+", " ", re.sub(r"\d+", "N", text)).strip()

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from orchestrator.demo.wiring import STATES, STORY_IDS
+from orchestrator.demo.wiring import DRAFTER, STATES, STORY_IDS
 from orchestrator.errors import HostError, HostNotReadyError
 
 DATA = Path(__file__).parent / "data"
@@ -37,7 +37,7 @@ def stage(folder: Path) -> Iterator[Stage]:
     """
     home = folder / "home"
     shutil.copytree(DATA, home / "story")
-    miswire(home / "story" / "drafter_embed")
+    miswire(home / "story" / DRAFTER)
     server = subprocess.Popen(
         [sys.executable, "-m", "orchestrator.demo.server", str(folder)],
         stdin=subprocess.PIPE,
@@ -62,7 +62,7 @@ def stage(folder: Path) -> Iterator[Stage]:
 
 
 def miswire(draft: Path) -> None:
-    """Let the drafter's config declare what serving fed it in the story: the usual three states, not its own."""
+    """Let the drafter's config declare what serving feeds it in the story: three states that are not its own."""
     path = draft / "config.json"
     config = json.loads(path.read_text(encoding="utf-8"))
     config["eagle_config"]["eagle_aux_hidden_state_layer_ids"] = list(STORY_IDS)
@@ -95,7 +95,7 @@ def _await_quiet(payloads: Path) -> None:
 
 def _settings(story: Path) -> dict[str, object]:
     return {
-        "draft": str(story / "drafter_embed"),
+        "draft": str(story / DRAFTER),
         "target": str(story / "target"),
         "rows": str(story / "rows"),
         "merged": str(story / "merged.jsonl"),
