@@ -1,5 +1,6 @@
 """What one check says: passed, a finding with evidence and remedy, or that it cannot tell and what it would need."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -49,6 +50,7 @@ class CheckResult:
     cause: Cause | None = None
     """Set for findings alone."""
     evidence: tuple[Evidence, ...] = ()
+    """A finding's first two are what proves it."""
     remedy: tuple[str, ...] = ()
     """What to do, a line each; config lines are whole lines to copy."""
     needs: str | None = None
@@ -125,3 +127,10 @@ def figure(name: str, estimate: Estimate, unit: str) -> Evidence:
 def count(name: str, value: int, of: int | None = None, unit: str = "") -> Evidence:
     """A plain count, out of `of`."""
     return Evidence(name=name, value=value, unit=unit, n=of)
+
+
+def led_by(evidence: Sequence[Evidence], *words: str) -> tuple[Evidence, ...]:
+    """The same, those first whose names hold one of the words, in the words' order: what proves a finding leads."""
+    places = [[word in item.name for word in words] for item in evidence]
+    order = sorted(range(len(evidence)), key=lambda at: places[at].index(True) if any(places[at]) else len(words))
+    return tuple(evidence[at] for at in order)

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from orchestrator.compare.gap import GREEDY_SHARE
 from orchestrator.compare.stats import Proportion, wilson
-from orchestrator.diagnosis.finding import CheckResult, Evidence, Severity, Subject, count, share
+from orchestrator.diagnosis.finding import CheckResult, Evidence, Severity, Subject, count, led_by, share
 from orchestrator.diagnosis.measured import Measured
 from remote_payload.schema import SlotFacts, StandaloneResult
 
@@ -125,7 +125,7 @@ def _twice(slot: SlotFacts) -> CheckResult:
 def _proven(summary: str, slot: SlotFacts, proof: str) -> CheckResult:
     """A finding whose first evidence is the line that names `proof`."""
     found = _finding(summary, slot)
-    return replace(found, evidence=tuple(sorted(found.evidence, key=lambda line: proof not in line.name)))
+    return replace(found, evidence=led_by(found.evidence, proof))
 
 
 def _finding(summary: str, slot: SlotFacts, severity: Severity = "serious") -> CheckResult:

@@ -4,7 +4,7 @@ from orchestrator.compare.figures import first_step_difference, same_rows
 from orchestrator.diagnosis.checks import k10_mask
 from orchestrator.diagnosis.checks.factors import SURE_ERRORS, ranking_of, tried_evidence
 from orchestrator.diagnosis.checks.k07_slots import is_shifted
-from orchestrator.diagnosis.finding import CheckResult, Evidence, Subject, share
+from orchestrator.diagnosis.finding import CheckResult, Evidence, Subject, led_by, share
 from orchestrator.diagnosis.measured import Measured
 from orchestrator.diagnosis.verdict import CHANGE_SEPARATION, LEAST_FIT, SEPARATION, SERVED_OFFSET
 from orchestrator.diagnosis.wiring import Ranking
@@ -47,7 +47,7 @@ def _offset(measured: Measured) -> CheckResult:
         + (": the rows' states and tokens are shifted against each other" if shifted else ""),
         severity="serious",
         cause="data" if shifted else "wiring",
-        evidence=evidence,
+        evidence=led_by(evidence, f"offset {best.facts.token_offset:+d}", f"offset {SERVED_OFFSET:+d}"),
         remedy=(
             ("capture the rows again: the final states answer another token than the next one",)
             if shifted
@@ -71,7 +71,7 @@ def _states_beside(slot: SlotFacts) -> CheckResult:
         f"token {('before', 'after')[place]}",
         severity="serious",
         cause="data",
-        evidence=tuple(evidence),
+        evidence=led_by(evidence, ("token before", "token after")[place]),
         remedy=("capture the rows again, or shift the states: the state of token t must stand beside token t",),
         refuted_by="check `capture`: a fresh forward that agrees with the rows",
     )

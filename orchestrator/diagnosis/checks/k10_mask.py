@@ -9,7 +9,7 @@ import numpy as np
 from orchestrator.compare.chains import Chains, masked, segments, unpack_row
 from orchestrator.compare.stats import MIN_ROWS
 from orchestrator.diagnosis.checks.factors import ranking_of
-from orchestrator.diagnosis.finding import CheckResult, Evidence, Subject, count, share
+from orchestrator.diagnosis.finding import CheckResult, Evidence, Subject, count, led_by, share
 from orchestrator.diagnosis.measured import Measured
 from remote_payload.schema import MaskEdge, StandaloneResult
 
@@ -139,7 +139,7 @@ def _mask(measured: Measured) -> CheckResult:
             "the loss mask seems to begin one token late: the token before it varies like an answer's first",
             severity="minor",
             cause="data",
-            evidence=evidence,
+            evidence=led_by(evidence, "at `before`", "at `two_before`"),
             remedy=("look at one row's tokens around its mask; mark the response's first token as well",),
             refuted_by="a template whose last token differs from row to row",
         )
@@ -150,7 +150,7 @@ def _mask(measured: Measured) -> CheckResult:
             "and goes on behind the mask's end",
             severity="minor",
             cause="data",
-            evidence=evidence,
+            evidence=led_by(evidence, "at `first`", "at `after`"),
             remedy=("look at one row's tokens around its mask; mark the response's last token, not its template's",),
             refuted_by="answers that all begin so (`<think>`) and rows that go on with other text at once",
         )

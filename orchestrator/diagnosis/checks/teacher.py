@@ -14,7 +14,7 @@ import numpy as np
 from orchestrator.compare.chains import masked, unpack_row
 from orchestrator.compare.gap import GREEDY_SHARE
 from orchestrator.diagnosis.checks.k07_slots import early_answers
-from orchestrator.diagnosis.finding import CheckResult, Evidence, Subject, share
+from orchestrator.diagnosis.finding import CheckResult, Evidence, Subject, led_by, share
 from orchestrator.diagnosis.measured import Measured
 from remote_payload.schema import RowFacts, TeacherFacts
 
@@ -59,14 +59,14 @@ def _agreement(measured: Measured, teacher: TeacherFacts) -> CheckResult:
         offset = (0, 2)[teacher.shifted_agrees.index(shifted)]
         return _finding(
             f"the final states answer the token at offset {offset:+d}, not the next one: states and tokens are shifted",
-            evidence,
+            led_by(evidence, f"offset {offset:+d}"),
             ("capture the rows again; state t must be the one that predicts token t+1",),
         )
     if greedy_n >= LEAST_POSITIONS and greedy_hits < BROKEN_GREEDY * greedy_n:
         return _finding(
             f"greedy responses agree with the teacher in {100 * greedy_hits / greedy_n:.0f} % of positions instead of "
             "99 %: the final state is of another layer, another model, or a broken capture",
-            evidence,
+            led_by(evidence, "named greedy"),
             (
                 "compare some rows with a fresh forward of the target (check `capture`) and capture again",
                 "vLLM counts layers by boundary: the last state is id L, not L-1",

@@ -13,6 +13,7 @@ from tests.support.made_measured import (
     WORSE,
     Made,
     Rows,
+    factor_facts,
     made_measured,
     sound_capture,
     sound_lint,
@@ -140,12 +141,28 @@ class TestAlignment:
         finding = only(alignment(made_measured(rows_slots=made)), "token offset")
         assert f"one token too {word}" in finding.summary
         assert finding.cause == "data"
+        assert [line.value for line in finding.evidence] == [0.99, 0.04]
+
+    @pytest.mark.parametrize(("change", "word"), [("states=later", "late"), ("states=earlier", "early")])
+    def test_states_that_are_read_better_from_the_token_beside(self, change, word):
+        measured = made_measured()
+        facts = factor_facts(change, BEST.name)
+        ahead = replace(facts, leading_hits=(facts.paired_leading_hits or 0) + facts.positions, paired_error=0.02)
+        result = measured.result
+        told = replace(measured, result=replace(result, readings=(*result.readings, ahead)))
+        finding = only(alignment(told), "token offset")
+        assert f"one token too {word} beside tokens and final states" in finding.summary
+        assert (finding.severity, finding.cause) == ("serious", "data")
+        chance = replace(ahead, paired_error=0.5)
+        told = replace(measured, result=replace(result, readings=(*result.readings, chance)))
+        assert only(alignment(told), "token offset").outcome == "passed"
 
     def test_a_mask_that_begins_late(self):
         measured = self.edges(two_before=12, before=5, first=5, second=5, last=12)
         finding = only(alignment(measured), "loss mask")
         assert (finding.outcome, finding.severity) == ("finding", "minor")
         assert "one token late" in finding.summary
+        assert [line.value for line in finding.evidence[:2]] == [pytest.approx(5 / 12), 1.0]
 
     def test_a_mask_that_begins_and_ends_early(self):
         measured = self.edges(two_before=12, before=12, first=12, second=5, last=5, after=5)
@@ -431,6 +448,7 @@ class TestCapture:
     def test_a_wrong_label(self):
         (finding,) = findings(self.check({"nearest": 1, "labelled_error": 0.25}))
         assert "slot 0 is state 1 of the target" in finding.summary
+        assert [line.value for line in finding.evidence[:2]] == [0.25, 0.01]
         assert any("--states" in line for line in finding.remedy)
 
     def test_neighbours_that_rounding_confuses_are_no_finding(self):
