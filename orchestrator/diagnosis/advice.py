@@ -8,7 +8,7 @@ import json
 from collections.abc import Sequence
 
 from orchestrator.compare.stats import Estimate
-from orchestrator.diagnosis.mis_wired import numbering_lines, state_names, states_text, what_is_fed
+from orchestrator.diagnosis.mis_wired import labels_beside, numbering_lines, state_names, states_text, what_is_fed
 from orchestrator.diagnosis.remedies import remedy
 from orchestrator.diagnosis.sglang_config import eagle_block, whole_config
 from orchestrator.diagnosis.sglang_ids import Spelling, spell
@@ -21,6 +21,13 @@ from orchestrator.diagnosis.verdict import (
     is_poor,
 )
 from remote_payload.schema import StandaloneResult
+
+
+EXPORT = (
+    "look at the export: norms swapped (input_layernorm, hidden_norm), k_proj and v_proj or gate_proj and up_proj "
+    "exchanged, the two halves of their inputs, lm_head's rows against d2t, rope_theta"
+)
+"""Faults that no reading mends and that read poorly alike."""
 
 
 def headline(
@@ -75,7 +82,7 @@ def _headline(
         "poor_fit": f"no reading fits well: the best one has {_percent(best)} at step 1, "
         + (
             "and the order of the states hardly matters; the drafter may have been trained on a state that was not "
-            "captured"
+            "captured, or its export is broken"
             if alike
             else "too little to call anything sound; rows or export may be at fault, or the drafter is a weak one"
         ),
@@ -116,6 +123,7 @@ def fix(
     if verdict == "declared_not_captured":
         return (
             f"capture rows that also hold {states_text(_missing(result))} and run again: only then the two compare",
+            *labels_beside(result),
         )
     if is_poor(best):
         return _other_states(result) if alike and verdict != "mis_wired" else _suspects(best)
@@ -167,8 +175,7 @@ def _suspects(best: MeasuredReading) -> tuple[str, ...]:
     return (
         f"{states}, but change no config on {_percent(best)} at step 1: look at the rows first (loss mask, template, "
         "greedy or sampled, `target` the very model that was captured)",
-        "then at the export: norms swapped (input_layernorm, hidden_norm), rows of q_proj and k_proj in interleaved "
-        "order, k_proj and v_proj or gate_proj and up_proj exchanged, lm_head's rows against d2t, rope_theta",
+        f"then {EXPORT}",
         "if the training's own evaluation shows as little, the drafter is a weak one: train it longer or on more data",
     )
 
@@ -179,8 +186,9 @@ def _other_states(result: StandaloneResult) -> tuple[str, ...]:
     which = "other states" if 0 in held else "other states too, first of all `embed` (the embedding output)"
     return (
         f"capture rows that hold {which} and run again; more rows of {states_text(held)} cannot help",
-        "change neither config nor weights on this evidence; if the drafter is known to be trained on just these "
-        "states, it is a weak one: look at its training",
+        f"if it is known to be trained on just these states, {EXPORT}",
+        "change no config on this evidence; where the export is right too, the drafter is a weak one: look at its "
+        "training",
     )
 
 

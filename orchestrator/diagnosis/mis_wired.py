@@ -66,3 +66,16 @@ def numbering_lines(result: StandaloneResult, best: MeasuredReading) -> tuple[st
         served = states_text(result.declared.captured)
         lines += (f"{served} are not all in these rows: what is lost as served is not measured",)
     return lines
+
+
+def labels_beside(result: StandaloneResult) -> tuple[str, ...]:
+    """Where labels that are all one higher, or lower, would hold what serving feeds: layers count otherwise."""
+    held, wanted = result.rows.states or (), set(result.declared.captured or ())
+    for step in (1, -1):
+        moved = tuple(state + step if state else 0 for state in held)
+        if wanted <= set(moved) and min(moved, default=0) >= 0:
+            return (
+                f"or the labels are off by one: with `--states {state_names(moved)}` the rows hold them (label i is "
+                "the output of layer i-1, not of layer i)",
+            )
+    return ()

@@ -122,7 +122,7 @@ def test_a_reading_that_reads_poorly_is_never_called_sound() -> None:
     assert "too little to call anything sound" in weak.headline
     assert "states embed,2,4 read best, but change no config" in weak.fix[0]
     assert "loss mask" in weak.fix[0]
-    assert "interleaved" in weak.fix[1]
+    assert "norms swapped" in weak.fix[1]
     assert judge({((0, 1, 2), 1): 0.56, ((0, 2, 1), 1): 0.1}, made_declared((0, 2, 4), EMBED)).verdict == "sound"
 
 
@@ -198,6 +198,14 @@ def test_declared_states_that_were_not_captured_are_named() -> None:
     assert "2,4,6" in verdict.headline
     assert verdict.fix == ("capture rows that also hold the state 6 and run again: only then the two compare",)
     assert verdict.spelling is None
+
+
+@pytest.mark.parametrize("labels", [(0, 1, 3, 4), (0, 3, 5, 6)])
+def test_labels_that_are_off_by_one_are_suspected(labels: tuple[int, ...]) -> None:
+    verdict = judge(STORY, made_declared((2, 4, 5), None), states=labels)
+    assert verdict.verdict == "declared_not_captured"
+    assert "off by one: with `--states embed,2,4,5`" in verdict.fix[1]
+    assert len(judge(STORY, made_declared((2, 4, 8), None), states=labels).fix) == 1
 
 
 def test_no_weight_is_re_ordered_while_what_serving_feeds_was_not_captured() -> None:

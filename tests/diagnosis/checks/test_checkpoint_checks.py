@@ -10,6 +10,8 @@ from orchestrator.diagnosis.finding import CheckResult
 from remote_payload.schema.standalone import (
     ConfigNote,
     GraphFlag,
+    HeadRelation,
+    HeadShift,
     MapReading,
     SharedTensorFacts,
     TensorProblem,
@@ -202,6 +204,60 @@ class TestVocabulary:
         (finding,) = findings(self.check(readings=(self.reading("offset", **changes),)))
         assert finding.severity == "minor"
         assert word in finding.summary
+
+    POOR = (Made((0.2, 0.1, 0.1, 0.1)), Made((0.1, 0.1, 0.1, 0.1), (1, 2, 3)))
+
+    def by_head(self, *, poor: bool = False, agrees: bool = True, **head: Any) -> list[CheckResult]:
+        plain: dict[str, Any] = {"sampled": 640, "related": 0, "correlation": 0.0}
+        facts = sound_vocabulary(
+            head=HeadRelation(**{**plain, **head}), readings=(self.reading("offset", agrees_with_t2d=agrees),)
+        )
+        readings = self.POOR if poor else (BEST, WORSE, SHIFTED)
+        return findings(vocabulary(made_measured(readings, checkpoint_vocabulary=facts)))
+
+    def shift(self, first: int, last: int, by: int) -> HeadShift:
+        return HeadShift(first=first, last=last, ids=last - first + 1, shift=by, correlation=0.7, as_mapped=0.0)
+
+    def test_a_map_that_is_off_by_one_is_named_with_what_mends_it(self):
+        (finding,) = self.by_head(poor=True, agrees=False, shifts=(self.shift(0, 639, -1),))
+        assert (finding.severity, finding.cause) == ("fatal", "loading")
+        assert "off by a constant" in finding.summary
+        assert "+1 from draft id 0 to 639" in finding.summary
+        assert "lm_head itself is whole" in finding.remedy[0]
+        assert "`d2t[0:640] += -1`" in finding.remedy[1]
+
+    def test_a_map_that_is_off_in_one_part_is_serious_where_all_else_reads_well(self):
+        (finding,) = self.by_head(agrees=False, related=320, correlation=0.6, shifts=(self.shift(320, 639, -1),))
+        assert finding.severity == "serious"
+        assert "from draft id 320 to 639" in finding.summary
+
+    def test_a_map_of_another_run_beside_the_right_t2d(self):
+        (finding,) = self.by_head(poor=True, agrees=False, t2d_related=630, t2d_correlation=0.7)
+        assert finding.severity == "fatal"
+        assert "t2d.nonzero()" in finding.remedy[1]
+
+    def test_a_t2d_of_another_run_beside_the_right_map_is_minor(self):
+        (finding,) = self.by_head(poor=True, agrees=False, related=630, correlation=0.7, t2d_related=0)
+        assert finding.severity == "minor"
+        assert "t2d is of another export" in finding.summary
+
+    def test_rows_in_another_order_are_named(self):
+        (finding,) = self.by_head(related=440, correlation=0.6, elsewhere=190)
+        assert finding.severity == "serious"
+        assert "30 % of the rows at least" in finding.summary
+        (rolled,) = self.by_head(poor=True, row_shift=1)
+        assert "row i+1 belongs to draft id i's token" in rolled.summary
+
+    def test_a_head_that_knows_no_map_is_a_fault_where_nothing_reads_well_alone(self):
+        (finding,) = self.by_head(poor=True)
+        assert "do not belong together" in finding.summary
+        assert self.by_head() == []
+        assert self.by_head(poor=True, related=400, correlation=0.3) == []
+
+    def test_t2d_alone_is_fatal_where_nothing_is_predicted(self):
+        facts = sound_vocabulary(readings=(self.reading("offset", agrees_with_t2d=False),))
+        (finding,) = findings(vocabulary(made_measured(self.POOR, checkpoint_vocabulary=facts)))
+        assert finding.severity == "fatal"
 
     def test_a_map_that_reads_better_otherwise_is_named_by_the_sweep(self):
         readings = (Made(changes=("vocabulary=absolute",)), Made((0.05, 0.05, 0.05, 0.05)), WORSE)

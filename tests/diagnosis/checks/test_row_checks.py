@@ -449,7 +449,18 @@ class TestCapture:
         (finding,) = findings(self.check({"nearest": 1, "labelled_error": 0.25}))
         assert "slot 0 is state 1 of the target" in finding.summary
         assert [line.value for line in finding.evidence[:2]] == [0.25, 0.01]
-        assert any("--states" in line for line in finding.remedy)
+        assert finding.remedy == ("run again with the labels that the states have: `--states 1,2,4,5`",)
+
+    def test_one_capture_is_one_finding(self):
+        made = sound_capture()
+        far = tuple(replace(slot, error=0.8 + 0.1 * slot.slot, labelled_error=1.3) for slot in made.slots)
+        (finding,) = findings(self.check(slots=far))
+        assert "slot 0, slot 1, slot 2, slot 3 are no state of this target: off by 110 %" in finding.summary
+        assert finding.evidence[0].value == pytest.approx(1.1)
+        two, three = (replace(made.slots[at], nearest=made.slots[3 - at].nearest, labelled_error=0.4) for at in (1, 2))
+        (finding,) = findings(self.check(slots=(made.slots[0], two, three, made.slots[3])))
+        assert "slot 1 is state 4, slot 2 is state 2 of the target, not what their labels say" in finding.summary
+        assert "`--states embed,4,2,5`" in finding.remedy[0]
 
     def test_neighbours_that_rounding_confuses_are_no_finding(self):
         assert findings(self.check({"nearest": 1, "error": 0.04, "labelled_error": 0.05})) == []
