@@ -1,6 +1,9 @@
 """The capture against a fresh forward of the target: a broken capture scores well offline and fails in serving."""
 
-from orchestrator.diagnosis.finding import CheckResult, Evidence, Subject, share
+from collections.abc import Sequence
+from dataclasses import replace
+
+from orchestrator.diagnosis.finding import CheckResult, Evidence, Subject, led_by, share
 from orchestrator.diagnosis.measured import Measured
 from remote_payload.schema import CaptureCheck, CaptureSlot
 
@@ -15,7 +18,7 @@ OTHER_ANSWERS = 0.9
 
 
 def check(measured: Measured) -> tuple[CheckResult, ...]:
-    """A finding for each state that is another one than its label says, and one for states nobody recognises."""
+    """A finding for states that are others than their labels say, and one for states nobody recognises."""
     capture = measured.result.capture
     if capture is None or not capture.ran or not capture.tokens:
         why = "it was not asked for" if capture is None else capture.why_not or "no tokens were compared"
@@ -26,7 +29,9 @@ def check(measured: Measured) -> tuple[CheckResult, ...]:
         return (CAPTURE.cannot_tell(f"not compared: {why}", needs=needs),)
     slots = (*capture.slots, *((capture.final,) if capture.final is not None else ()))
     evidence = (*(line for slot in slots for line in _evidence(slot, capture)), *_answers(capture))
-    found = [item for slot in slots if (item := _slot(slot, evidence, capture)) is not None]
+    strangers = [slot for slot in slots if slot.error > FAR]
+    found = [_strangers(strangers, evidence)] if strangers else []
+    found += [_mislabelled(wrong, capture, evidence)] if (wrong := [slot for slot in slots if _is_other(slot)]) else []
     if found:
         return tuple(found)
     if capture.answers and capture.same_answers < OTHER_ANSWERS * capture.answers:
@@ -43,24 +48,45 @@ def check(measured: Measured) -> tuple[CheckResult, ...]:
     return (CAPTURE.passed("captured states are those of a fresh forward", evidence),)
 
 
-def _slot(slot: CaptureSlot, evidence: tuple[Evidence, ...], capture: CaptureCheck) -> CheckResult | None:
-    name = "the final state" if slot.slot is None else f"slot {slot.slot}"
-    own = _proof(slot, capture)
-    evidence = (*own, *(line for line in evidence if line not in own))
-    if slot.error > FAR:
-        return _finding(f"{name} is no state of this target: off by {100 * slot.error:.0f} % at the nearest", evidence)
+def _strangers(slots: Sequence[CaptureSlot], evidence: Sequence[Evidence]) -> CheckResult:
+    """States that no state of the target comes near: one finding for all of them, as one capture wrote them."""
+    worst = max(slots, key=lambda slot: slot.error)
+    text = f"{_names(slots)} no state of this target: off by {100 * worst.error:.0f} % at the nearest"
+    return _finding(text, led_by(evidence, f"{_name(worst)}: relative error there", f"{_name(worst)}: relative error"))
+
+
+def _is_other(slot: CaptureSlot) -> bool:
+    """Whether a state is recognised as another one than its label says."""
     other = slot.labelled_error is not None and slot.labelled_error > max(CLOSE, 2 * slot.error)
-    if other and slot.error < slot.next_error:
-        return _finding(f"{name} is state {slot.nearest} of the target, not the one its label says", evidence)
-    return None
+    return slot.error <= FAR and other and slot.error < slot.next_error
 
 
-def _finding(summary: str, evidence: tuple[Evidence, ...]) -> CheckResult:
+def _mislabelled(wrong: Sequence[CaptureSlot], capture: CaptureCheck, evidence: Sequence[Evidence]) -> CheckResult:
+    first, labels = wrong[0], ",".join("embed" if slot.nearest == 0 else str(slot.nearest) for slot in capture.slots)
+    each = ", ".join(f"{_name(slot)} is state {slot.nearest}" for slot in wrong)
+    text = f"{each} of the target, not {'what its label says' if len(wrong) == 1 else 'what their labels say'}"
+    proof = (f"{_name(first)}: relative error at its label", f"{_name(first)}: relative error there")
+    found = _finding(text, led_by(evidence, *proof))
+    if len({slot.nearest for slot in capture.slots}) < len(capture.slots):
+        return found  # one state twice: no labels mend that
+    return replace(found, remedy=(f"run again with the labels that the states have: `--states {labels}`",))
+
+
+def _names(slots: Sequence[CaptureSlot]) -> str:
+    names = [_name(slot) for slot in slots]
+    return f"{', '.join(names)} {'is' if len(names) == 1 else 'are'}"
+
+
+def _name(slot: CaptureSlot) -> str:
+    return "final state" if slot.slot is None else f"slot {slot.slot}"
+
+
+def _finding(summary: str, evidence: Sequence[Evidence]) -> CheckResult:
     return CAPTURE.finding(
         summary,
         severity="serious",
         cause="data",
-        evidence=evidence,
+        evidence=tuple(evidence),
         remedy=(
             "capture again with the target as it is served, and train on that: such a drafter scores well offline and "
             "fails in serving",
@@ -71,7 +97,7 @@ def _finding(summary: str, evidence: tuple[Evidence, ...]) -> CheckResult:
 
 
 def _evidence(slot: CaptureSlot, capture: CaptureCheck) -> tuple[Evidence, ...]:
-    name = "final state" if slot.slot is None else f"slot {slot.slot}"
+    name = _name(slot)
     lines = [
         Evidence(name=f"{name}: nearest fresh state", value=slot.nearest),
         Evidence(name=f"{name}: relative error there", value=slot.error, n=capture.tokens),
@@ -80,12 +106,6 @@ def _evidence(slot: CaptureSlot, capture: CaptureCheck) -> tuple[Evidence, ...]:
     if slot.labelled_error is not None:
         lines.append(Evidence(name=f"{name}: relative error at its label", value=slot.labelled_error, n=capture.tokens))
     return tuple(lines)
-
-
-def _proof(slot: CaptureSlot, capture: CaptureCheck) -> tuple[Evidence, ...]:
-    """This slot's numbers, the error at its label first where there is one."""
-    lines = _evidence(slot, capture)
-    return tuple(sorted(lines, key=lambda line: ("at its label" not in line.name, "error there" not in line.name)))
 
 
 def _answers(capture: CaptureCheck) -> tuple[Evidence, ...]:
