@@ -92,7 +92,7 @@ def _top(wiring: WiringVerdict, others: list[CheckResult]) -> tuple[TopVerdict, 
     first, *more = others
     fixes = tuple(line for finding in others for line in finding.remedy)
     if not _is_doubt(first) and wiring.verdict in ("mis_wired", "mis_read", "cannot_serve"):
-        also = [f"also: {finding.summary}" for finding in others]
+        also = [f"also: {finding.summary}" for finding in others if not _is_told(finding, wiring)]
         if first.summary == NESTED_TEXT:
             also[0] = wiring.headline
             return wiring.verdict, [NESTED_TEXT, *also], _once(*wiring.fix, *fixes)
@@ -109,6 +109,11 @@ def _aside(first: CheckResult, wiring: WiringVerdict) -> list[str]:
     if first.severity == "fatal" and wiring.verdict in ("poor_fit", "nothing_fits"):
         return []  # the finding explains it
     return [f"the {wiring.headline}" if wiring.verdict == "sound" else f"the wiring: {wiring.headline}"]
+
+
+def _is_told(finding: CheckResult, wiring: WiringVerdict) -> bool:
+    """Whether the wiring's sentence says the same already: another vocabulary map than the one that is served."""
+    return finding.check == "K3" and any("vocabulary" in effect.keys for effect in wiring.misread)
 
 
 def _comes_first(finding: CheckResult) -> tuple[bool, bool]:

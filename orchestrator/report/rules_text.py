@@ -5,7 +5,8 @@ from collections.abc import Sequence
 
 from orchestrator.compare.rules import Logged
 from orchestrator.report.content import SplitName
-from orchestrator.report.table import table
+from orchestrator.report.findings_text import wrapped
+from orchestrator.report.table import listed, table
 from orchestrator.report.words import UNKNOWN, percent
 
 WORDS = (
@@ -21,9 +22,13 @@ def rules_text(reading: str, splits: Sequence[tuple[SplitName, Sequence[Logged]]
         steps = max((len(item.steps) for item in figures), default=0)
         head = ["rule", "figure", *(f"s={step}" for step in range(steps)), "n", "teacher"]
         cells = [_cells(item, steps) for item in figures]
-        blocks.append([f"best reading ({reading}), {split} rows", *table([head, *cells], "  ")])
+        blocks.append([f"best reading ({reading}), {split} rows", *listed([head, *cells], width)])
     meanings = {(item.rule, item.figure): item.definition for _, figures in splits for item in figures}
-    blocks.append(table([[f"{rule} {figure}", meaning] for (rule, figure), meaning in meanings.items()]))
+    explained = [(f"{rule} {figure}", meaning) for (rule, figure), meaning in meanings.items()]
+    columns = table(explained)
+    if max(map(len, columns), default=0) > width:
+        columns = [line for item in explained for line in wrapped(": ".join(item), width, first="", then="  ")]
+    blocks.append(columns)
     unknown = {item.unknown_because for _, figures in splits for item in figures if item.unknown_because is not None}
     blocks.append([*(f"unknown: {reason}" for reason in sorted(unknown)), *textwrap.wrap(WORDS, width)])
     return "\n\n".join("\n".join(block) for block in blocks)

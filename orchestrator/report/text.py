@@ -148,7 +148,8 @@ def _is_on_top(finding: CheckResult, report: StandaloneReport) -> bool:
     headline, wiring = report.diagnosis.headline, report.wiring
     told = wiring.headline in headline and wiring.verdict != "sound"
     feeding = finding.check == "K5"
-    computing = finding.cause == "wiring" and finding.check in COMPUTING and bool(wiring.misread)
+    mended = bool(finding.remedy) and set(finding.remedy) <= set(report.diagnosis.fix)
+    computing = finding.check in COMPUTING and bool(wiring.misread) and (finding.cause == "wiring" or mended)
     return finding.summary in headline or (told and (feeding or computing))
 
 

@@ -8,13 +8,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from orchestrator.compare.stats import Estimate
 from orchestrator.diagnosis.checks import CHECKS
 from orchestrator.diagnosis.checks.k02_config import NESTED_TEXT
 from orchestrator.diagnosis.diagnose import TOLD, Diagnosis, diagnose
 from orchestrator.diagnosis.measured import Measured, gather
+from orchestrator.diagnosis.verdict import Effect
 from orchestrator.diagnosis.wiring import judge
 from remote_payload.schema import StandaloneResult
-from remote_payload.schema.standalone import ConfigNote, SharedTensorFacts, TensorProblem, TensorStatistics, WeightFile
+from remote_payload.schema.standalone import (
+    ConfigNote,
+    MapReading,
+    SharedTensorFacts,
+    TensorProblem,
+    TensorStatistics,
+    WeightFile,
+)
 from tests.support.made_measured import (
     BEST,
     LATER,
@@ -26,6 +35,7 @@ from tests.support.made_measured import (
     sound_checkpoint,
     sound_lint,
     sound_slots,
+    sound_vocabulary,
 )
 from tests.support.made_results import made_declared
 
@@ -118,6 +128,20 @@ def test_rows_that_are_not_what_they_claim_come_before_the_wiring_and_spare_the_
     assert wiring.summary.startswith("on these rows, which are not to be trusted: mis-wired")
     assert wiring.remedy == ("mend the rows and run again before any change of config or weights",)
     assert {item.check for item in diagnosis.findings} == {"K7", "K5"}
+
+
+@pytest.mark.parametrize(("keys", "told"), [(("vocabulary",), 0), (("feedback",), 1)])
+def test_a_vocabulary_map_that_the_wiring_speaks_of_is_not_said_twice(keys, told):
+    offset = MapReading(reading="offset", in_range=400, distinct=400, increasing=True)
+    absolute = MapReading(reading="absolute", in_range=640, distinct=640, increasing=True)
+    measured = made_measured(checkpoint_vocabulary=sound_vocabulary(readings=(offset, absolute)))
+    sure = Estimate(value=1.9, low=1.8, high=2.0, rows=12)
+    effect = Effect(keys=keys, best=("a",), served=("b",), reverted=None, difference=sure)
+    wiring = replace(judge(measured), verdict="mis_read", headline="mis-read: so and so", effects=(effect,))
+    diagnosis = diagnose(measured, wiring)
+    assert diagnosis.headline.count("d2t holds target ids") == told
+    assert diagnosis.headline.startswith("mis-read: so and so")
+    assert any("d2t - torch.arange" in line for line in diagnosis.fix)
 
 
 def test_no_more_than_three_findings_share_the_top_line():

@@ -286,6 +286,10 @@ def test_every_depth() -> None:
 
 def test_every_rule() -> None:
     check("rules.txt", view_text(mis_wired(heldout=True), "rules"))
+    for view in ("rules", "depths"):
+        narrow = view_text(mis_wired(heldout=True, question=Question(costs=(COST,))), view, width=80)
+        assert max(map(len, narrow.splitlines())) <= 80
+    assert "simulated_acc_len" in view_text(mis_wired(), "rules", width=80)
 
 
 def test_views_of_a_run_without_figures_are_its_plain_report() -> None:
