@@ -33,7 +33,7 @@ def depths_text(foretold: Sequence[Foretold], width: int) -> str:
     blocks = []
     for one in foretold:
         told = one.prediction
-        blocks.append([f"{one.role} ({told.reading}), {one.split} rows", *_depth_table(told)])
+        blocks.append([f"{one.role} ({told.reading}), {one.split} rows", *_depth_table(told, width)])
         if told.cost is not None:
             blocks[-1] += wrapped(_conclusion(told), width)
     if any(one.prediction.cost is None for one in foretold):
@@ -70,11 +70,17 @@ def gap_lines(gap: Gap, width: int) -> list[str]:
     return [line for text in (first, second, how) for line in wrapped(text, width)]
 
 
-def _depth_table(told: Prediction) -> list[str]:
+def _depth_table(told: Prediction, width: int) -> list[str]:
+    """One table, or the histograms in one of their own where it is too wide."""
     head = ["steps", "accept length", "drafts by accepted tokens 0.."]
     if told.cost is not None:
         head += ["break-even (r)", "speed-up"]
-    return table([head, *(_depth_cells(depth) for depth in told.depths)], "  ")
+    rows = [head, *(_depth_cells(depth) for depth in told.depths)]
+    lines = table(rows, "  ")
+    if max(map(len, lines)) <= width:
+        return lines
+    numbers, histograms = [[*row[:2], *row[3:]] for row in rows], [[row[0], row[2]] for row in rows]
+    return [*table(numbers, "  "), *table(histograms, "  ")]
 
 
 def _depth_cells(depth: Depth) -> list[str]:
