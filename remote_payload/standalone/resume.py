@@ -64,7 +64,8 @@ def fingerprint(job: StandaloneJob, checkpoint: Checkpoint, folders: Iterable[Ro
 
 
 def _files(folder: RowFolder) -> list[Path]:
-    return sorted({file.path for file in folder.files})
+    """Files that are read; the others need not even be there."""
+    return sorted({file.path for file in folder.files if file.odd is None})
 
 
 def _listing(paths: Iterable[Path]) -> str:

@@ -2,16 +2,17 @@
 
 import json
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from remote_payload.failure import checkpoint_failure
+from remote_payload.failure import JobFailure, checkpoint_failure
 from remote_payload.standalone.checkpoint.attention_config import is_latent, read_grouped, read_latent
 from remote_payload.standalone.checkpoint.config_values import flag, layer_ids, number, positive
 from remote_payload.standalone.checkpoint.flat_config import eagle_config, flatten, is_nested
 from remote_payload.standalone.checkpoint.refused import refuse_by_config
 from remote_payload.standalone.checkpoint.rope_config import Rope, read_rope
+from remote_payload.standalone.file_kind import no_file, no_folder
 from remote_payload.standalone.graph import GroupedAttention, LatentAttention
 
 LARGEST_EPS = 0.1
@@ -55,10 +56,12 @@ def read_json(folder: Path, role: str) -> tuple[str, dict[str, Any]]:
     """Text and value of `folder/config.json`; raises JobFailure(checkpoint) naming `role`'s folder."""
     if not os.path.isdir(folder):  # noqa: PTH112 - Path.is_dir raises on names that are too long
         raise checkpoint_failure(
-            f"the {role}'s folder does not exist on this machine: {folder}",
+            f"the {role}'s folder {no_folder(folder)} on this machine: {folder}",
             hint=f"`{role}` must name a folder on the server that runs the job",
         )
     path = folder / "config.json"
+    if (missing := no_file(path)) not in (None, "not there"):
+        raise checkpoint_failure(f"the {role}'s config.json must be a file, it is {missing}: {path}")
     try:
         text = path.read_text(encoding="utf-8")
         value = json.loads(text)
@@ -85,6 +88,21 @@ def architecture_of(value: dict[str, Any]) -> str | None:
 def read_drafter_config(folder: Path) -> DrafterConfig:
     """Read and check a drafter's config.json. Raises JobFailure(checkpoint), also for computations not followed."""
     text, value = read_json(folder, "draft")
+    try:
+        return _drafter_config(text, value)
+    except JobFailure as error:
+        raise located(error, folder / "config.json") from None
+
+
+def located(error: JobFailure, path: Path) -> JobFailure:
+    """A failure about a value of a config.json, with the file that holds it."""
+    failure = error.failure
+    if failure.hint is None:
+        return JobFailure(replace(failure, hint=f"correct it in: {path}"))
+    return JobFailure(replace(failure, details=(*failure.details, f"in: {path}")))
+
+
+def _drafter_config(text: str, value: dict[str, Any]) -> DrafterConfig:
     flat = flatten(value)
     refuse_by_config(flat, architecture_of(value))
     hidden, vocab = positive(flat, "hidden_size"), positive(flat, "vocab_size")

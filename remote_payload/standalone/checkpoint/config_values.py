@@ -15,6 +15,11 @@ def told(found: object) -> str:
     return text if len(text) <= TOLD_CHARACTERS else text[:TOLD_CHARACTERS] + "..."
 
 
+def printable(name: str) -> str:
+    """A tensor's name as a message shows it: short, and without characters that a terminal would obey."""
+    return name if name.isprintable() and len(name) <= TOLD_CHARACTERS else told(name)
+
+
 def positive(value: dict[str, Any], key: str, default: int | None = None) -> int:
     """A count, 1 or more. Raises JobFailure(checkpoint)."""
     found = value.get(key)

@@ -7,7 +7,7 @@ from safetensors import SafetensorError, safe_open
 
 from remote_payload.failure import JobFailure
 from remote_payload.schema.standalone import WeightFile
-from remote_payload.standalone.checkpoint.bin_files import read_bin
+from remote_payload.standalone.checkpoint.bin_files import not_readable, read_bin
 from remote_payload.standalone.checkpoint.weight_files import (
     BIN_INDEX,
     INDEX,
@@ -110,6 +110,8 @@ def _same(path: Path, tensors: dict[str, StoredTensor]) -> bool | None:
     other = read_bin(path)
     if isinstance(other, JobFailure):
         return None
+    if any(not_readable(tensor) for tensor in other.values()):
+        return None
     return other.keys() == tensors.keys() and all(
         other[name].shape == stored.shape and bool((other[name] == stored.read()).all())
         for name, stored in tensors.items()
@@ -125,7 +127,7 @@ def _same_map(path: Path, tensors: dict[str, StoredTensor]) -> bool:
     found = read_bin(path)
     if isinstance(found, JobFailure):
         return False
-    common = found.keys() & stored.keys()
+    common = {name for name in found.keys() & stored.keys() if not_readable(found[name]) is None}
     return bool(common) and all(torch.equal(found[name].long(), stored[name].long()) for name in common)
 
 

@@ -18,6 +18,7 @@ from remote_payload.standalone.checkpoint.hygiene import weight_files
 from remote_payload.standalone.checkpoint.served_notes import served_notes
 from remote_payload.standalone.checkpoint.settle import settle, wanted_norms
 from remote_payload.standalone.checkpoint.target_files import TargetFiles, read_finite, read_target
+from remote_payload.standalone.checkpoint.target_oddities import target_oddities
 from remote_payload.standalone.checkpoint.tensor_check import (
     kind_problem,
     name_problems,
@@ -26,6 +27,7 @@ from remote_payload.standalone.checkpoint.tensor_check import (
     value_problem,
 )
 from remote_payload.standalone.checkpoint.tensor_names import by_canonical_name, take_apart
+from remote_payload.standalone.checkpoint.unused_notes import unused_notes
 from remote_payload.standalone.checkpoint.weight_files import StoredTensor, files_sha256, list_tensors, weight_paths
 from remote_payload.standalone.graph import Graph, GroupedAttention
 
@@ -171,7 +173,7 @@ def _join(own: _Draft, target: TargetFiles) -> Checkpoint:
             notes=_notes(own, target, dialect),
             vocabulary=vocabulary_facts(own.vocabulary, own.weights.get("lm_head.weight"), teacher_head),
         ),
-        warnings=(*own.vocabulary.warnings, *borrowed.warnings, *missing_norm),
+        warnings=(*own.vocabulary.warnings, *borrowed.warnings, *missing_norm, *target_oddities(target)),
     )
 
 
@@ -198,7 +200,7 @@ def _notes(own: _Draft, target: TargetFiles, dialect: DialectFacts) -> tuple[Con
         slots=own.slots,
         target_max_positions=target.max_positions,
     )
-    return (*config_notes(linted), *served_notes(linted))
+    return (*config_notes(linted), *unused_notes(linted), *served_notes(linted))
 
 
 def _teacher_head(config: DrafterConfig, target: TargetFiles) -> torch.Tensor:

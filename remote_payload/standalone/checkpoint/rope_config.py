@@ -33,6 +33,13 @@ ROPE_NUMBERS = (
     "mscale_all_dim",
     "original_max_position_embeddings",
 )
+NEEDED: dict[RopeKind, tuple[str, ...]] = {
+    "linear": ("factor",),
+    "dynamic": ("factor",),
+    "yarn": ("factor",),
+    "llama3": ("factor", "low_freq_factor", "high_freq_factor"),
+}
+"""What transformers and SGLang read without a value of their own."""
 MAY_BE_ZERO = ("mscale", "mscale_all_dim")
 """DeepSeek's code takes 0 as `not there`."""
 HARMLESS = (
@@ -89,6 +96,13 @@ def read_rope(
     if value.get("original_max_position_embeddings") is not None and ROPE_KINDS[kind] in ("llama3", "yarn"):
         key = "original_max_position_embeddings"  # beside the dict it wins, as in Phi-3's configs
         numbers[key] = number(value, key, 1.0, LARGEST)
+    lacking = [key for key in NEEDED.get(ROPE_KINDS[kind], ()) if key not in numbers]
+    if lacking:
+        raise checkpoint_failure(
+            f"the {whose}'s rotary embedding `{kind}` needs {', '.join(f'`{key}`' for key in lacking)} in config.json, "
+            "found: nothing",
+            hint="engines fail without, or take a value of their own; write down those of training",
+        )
     theta = number(scaling, "rope_theta", number(value, "rope_theta", DEFAULT_THETA, LARGEST), LARGEST)
     if theta <= 1:
         raise checkpoint_failure(f"the {whose}'s config.json needs a `rope_theta` above 1, found: {theta:g}")

@@ -1,13 +1,13 @@
 """The target's folder: its config, and the only three of its tensors that the test reads."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from remote_payload.failure import JobFailure, checkpoint_failure
-from remote_payload.standalone.checkpoint.config import LARGEST_EPS, DrafterConfig, architecture_of, read_json
+from remote_payload.standalone.checkpoint.config import LARGEST_EPS, DrafterConfig, architecture_of, located, read_json
 from remote_payload.standalone.checkpoint.config_values import told
 from remote_payload.standalone.checkpoint.pieces import count_not_finite
 from remote_payload.standalone.checkpoint.rope_config import Rope, read_rope
@@ -31,6 +31,10 @@ class TargetFiles:
     rope: Rope | None = None
     """The target's own rotary embedding, labelled `target's`; None = of a kind that this test does not compute."""
     max_positions: int | None = None
+    value: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    """config.json, the text model's part of it."""
+    has_class: bool = True
+    """Whether `architectures` is absent, or names a class."""
 
     def find(self, name: str) -> StoredTensor | None:
         """The stored `embed_tokens.weight`, `lm_head.weight` or `norm.weight`, under whatever prefix; None = absent.
@@ -65,13 +69,19 @@ def read_target(folder: Path) -> TargetFiles:
     _, value = read_json(folder, "target")
     nested = value.get("text_config")
     text = nested if isinstance(nested, dict) else value
+    try:
+        eps = _eps(text)
+    except JobFailure as error:
+        raise located(error, folder / "config.json") from None
     return TargetFiles(
         folder=folder,
         architecture=architecture_of(value),
         layers=_count(text, "num_hidden_layers"),
         tied=bool(text.get("tie_word_embeddings", value.get("tie_word_embeddings", False))),
-        rms_norm_eps=_eps(text),
+        rms_norm_eps=eps,
         rope=_rope(text),
+        value=text,
+        has_class=value.get("architectures") is None or architecture_of(value) is not None,
         max_positions=_count(text, "max_position_embeddings"),
         tensors=list_tensors(folder, "target", lambda stored: any(_is_text(stored, name) for name in READ)),
     )

@@ -8,6 +8,7 @@ import torch
 from remote_payload.failure import checkpoint_failure
 from remote_payload.schema.standalone import TensorProblem
 from remote_payload.standalone.checkpoint.config import DrafterConfig
+from remote_payload.standalone.checkpoint.config_values import printable
 from remote_payload.standalone.checkpoint.pieces import count_not_finite
 from remote_payload.standalone.checkpoint.refused import refused_tensor
 from remote_payload.standalone.checkpoint.tensor_shapes import BORROWED, expected_shapes, optional_shapes
@@ -52,7 +53,10 @@ def name_problems(
         if name not in shapes:
             problems.append(
                 TensorProblem(
-                    problem="unexpected", name=name, expected="no such tensor", found=f"`{stored.name}` {size}"
+                    problem="unexpected",
+                    name=name,
+                    expected="no such tensor",
+                    found=f"`{printable(stored.name)}` {size}",
                 )
             )
         elif name == "fc.weight" and slots is None:
@@ -102,7 +106,7 @@ def raise_on(problems: list[TensorProblem], draft: Path) -> None:
     if changing:
         raise checkpoint_failure(
             "the drafter has tensors of a computation that this test does not follow: "
-            + ", ".join(f"{name} ({words})" for name, words in changing[:SHOWN]),
+            + ", ".join(f"{printable(name)} ({words})" for name, words in changing[:SHOWN]),
             hint="its numbers would be wrong, so it is refused",
             details=details,
         )
@@ -118,4 +122,5 @@ def _served_so(fatal: list[TensorProblem]) -> str:
 
 
 def _line(problem: TensorProblem) -> str:
-    return f"{problem.name}: {problem.problem.replace('_', ' ')}: expected {problem.expected}, found: {problem.found}"
+    kind = problem.problem.replace("_", " ")
+    return f"{printable(problem.name)}: {kind}: expected {problem.expected}, found: {problem.found}"

@@ -15,6 +15,7 @@ from safetensors import SafetensorError, safe_open
 
 from remote_payload.failure import JobFailure, checkpoint_failure
 from remote_payload.standalone.checkpoint.bin_files import dtype_of, not_readable, read_bin
+from remote_payload.standalone.file_kind import is_pointer, no_file
 
 INDEX = "model.safetensors.index.json"
 BIN_INDEX = "pytorch_model.bin.index.json"
@@ -118,11 +119,17 @@ def files_sha256(paths: list[Path]) -> str:
 def read_index(index: Path, role: str) -> dict[str, str]:
     """An index's `weight_map`: tensor name -> file name. Raises JobFailure(checkpoint)."""
     try:
-        weight_map = json.loads(index.read_text(encoding="utf-8"))["weight_map"]
-        return {name: file if isinstance(file, str) else repr(file) for name, file in weight_map.items()}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        told = type(error).__name__ if isinstance(error, RecursionError) else repr(error)[:TOLD_CHARACTERS]
-        raise checkpoint_failure(f"the {role}'s index must hold a `weight_map`: {index}: {told}") from None
+        found = json.loads(index.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        told = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)[:TOLD_CHARACTERS]
+        raise checkpoint_failure(f"the {role}'s index cannot be read: {index}: {told}") from None
+    weight_map = found.get("weight_map") if isinstance(found, dict) else None
+    if not isinstance(weight_map, dict):
+        told = "no such key" if weight_map is None else type(weight_map).__name__
+        raise checkpoint_failure(
+            f"the {role}'s index must hold an object `weight_map`, tensor name to file name: {index}: {told}"
+        )
+    return {name: file if isinstance(file, str) else repr(file) for name, file in weight_map.items()}
 
 
 def _indexed_paths(index: Path, role: str, wanted: Wanted) -> list[Path]:
@@ -132,7 +139,7 @@ def _indexed_paths(index: Path, role: str, wanted: Wanted) -> list[Path]:
     if outside:
         found = repr(outside[0])[:TOLD_CHARACTERS]
         raise checkpoint_failure(f"the {role}'s index must name files of its own folder, found: {found}: {index}")
-    missing = [name for name in names if not (folder / name).is_file()]
+    missing = [name for name in names if no_file(folder / name) == "not there"]
     if missing:
         raise checkpoint_failure(
             f"the {role}'s index names {len(missing)} file(s) that are not there: {', '.join(missing[:5])}: {folder}",
@@ -147,6 +154,14 @@ def _is_file_name(name: str) -> bool:
 
 
 def _try_file(path: Path, wanted: Wanted) -> list[StoredTensor] | JobFailure:
+    missing = no_file(path)
+    if missing is not None:
+        return checkpoint_failure(f"a weight file must be a file, it is {missing}: {path}", hint="copy the file itself")
+    if is_pointer(path):
+        return checkpoint_failure(
+            f"the weight file is a pointer of Git LFS, not the file itself: {path}",
+            hint="fetch it with `git lfs pull`, or download the model with `hf download`",
+        )
     if path.suffix != ".safetensors":
         return _try_bin(path, wanted)
     try:

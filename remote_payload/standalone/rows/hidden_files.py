@@ -10,7 +10,8 @@ from typing import Any
 from safetensors import SafetensorError, safe_open
 
 from remote_payload.schema.standalone import DataDialectFacts
-from remote_payload.standalone.rows.values import RowError, first_line
+from remote_payload.standalone.file_kind import is_pointer
+from remote_payload.standalone.rows.values import POINTER_WORDS, RowError, first_line
 
 DIALECT = DataDialectFacts(
     name="speculators",
@@ -20,6 +21,8 @@ DIALECT = DataDialectFacts(
 
 def load_tensors(path: Path) -> dict[str, Any]:
     """Every tensor of a safetensors file, mapped. Raises RowError, OSError."""
+    if is_pointer(path):
+        raise RowError(POINTER_WORDS)
     try:
         with safe_open(path, framework="pt") as file:
             return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a mapping

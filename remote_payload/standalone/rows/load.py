@@ -12,7 +12,8 @@ from typing import Any, NoReturn
 
 import torch
 
-from remote_payload.standalone.rows.values import RowError, first_line
+from remote_payload.standalone.file_kind import is_pointer
+from remote_payload.standalone.rows.values import POINTER_WORDS, RowError, first_line
 
 UNPACKED_TIMES = 16
 """A compressed row may unpack to so many times its size; real states hardly shrink at all."""
@@ -46,6 +47,8 @@ def load_dict(path: Path) -> dict[str, Any]:
     size = path.stat().st_size if isinstance(source, Path) else source.getbuffer().nbytes
     if not size:
         raise RowError("it is not a torch.save file: it is empty")
+    if is_pointer(path):
+        raise RowError(POINTER_WORDS)
     mapped = _check_members(source, size) and isinstance(source, Path)
     try:
         with warnings.catch_warnings():

@@ -22,6 +22,7 @@ PIECE_BYTES = 64 << 20
 """States are looked at in pieces of about this size."""
 NOT_FINITE = "there is NaN or infinity in its "
 LENGTHS_DIFFER = "lengths differ: "
+POINTER_WORDS = "it is a pointer of Git LFS, not the file itself: fetch it with `git lfs pull`"
 
 
 class RowError(Exception):

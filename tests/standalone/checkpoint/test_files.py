@@ -110,6 +110,16 @@ def test_torch_tensors_without_plain_numbers(scene, change, says):
         load(scene)
 
 
+def test_a_torch_file_of_meta_tensors_beside_safetensors(scene):
+    scene.load()
+    meta = {name: tensor.to("meta") for name, tensor in scene.tensors.items()}
+    torch.save(meta, scene.folder / "draft" / "pytorch_model.bin")
+    torch.save({"d2t": meta["d2t"]}, scene.folder / "draft" / "vocab_mapping.pt")
+    found = files(load(scene))
+    assert "cannot be read than" in found["pytorch_model.bin"].problem
+    assert "not the map" in found["vocab_mapping.pt"].problem
+
+
 def test_only_the_targets_wanted_tensors_must_be_plain(scene):
     weights = load_file(scene.target / WEIGHTS)
     (scene.target / WEIGHTS).unlink()

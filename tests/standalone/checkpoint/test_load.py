@@ -1,6 +1,7 @@
 """Bad drafters and targets: each its own message, everything wrong told at once."""
 
 import json
+import os
 
 import pytest
 import torch
@@ -71,7 +72,7 @@ def test_bad_config(made, text):
         {"rope_theta": 1},
         {"rope_scaling": {"rope_type": "yarn", "factor": float("inf")}},
         {"rope_scaling": {"rope_type": ["yarn"]}},
-        {"rope_scaling": {"rope_type": "llama3", "high_freq_factor": 1, "low_freq_factor": 1}},
+        {"rope_scaling": {"rope_type": "llama3", "factor": 8, "high_freq_factor": 1, "low_freq_factor": 1}},
     ],
 )
 def test_bad_values_in_config(made, change):
@@ -241,6 +242,62 @@ def test_two_names_for_one_tensor(made):
 
 
 @pytest.mark.parametrize(
+    ("scaling", "lacks"),
+    [
+        ({"type": "yarn"}, "`yarn` needs `factor` in"),
+        ({"rope_type": "linear"}, "`linear` needs `factor` in"),
+        ({"rope_type": "llama3", "factor": 8.0}, "`llama3` needs `low_freq_factor`, `high_freq_factor` in"),
+    ],
+)
+def test_a_rope_without_its_numbers(made, scaling, lacks):
+    reconfigure(made["draft"], rope_scaling=scaling)
+    assert lacks in failure_of(made).message
+
+
+def test_a_bad_value_is_told_with_its_file(made):
+    reconfigure(made["draft"], rms_norm_eps="small")
+    assert failure_of(made).hint == f"correct it in: {made['draft'] / 'config.json'}"
+    reconfigure(made["draft"], rms_norm_eps=1e-6, hidden_act="gelu")
+    assert failure_of(made).details == (f"in: {made['draft'] / 'config.json'}",)
+
+
+@pytest.mark.parametrize("which", ["draft", "target"])
+def test_what_stands_in_a_files_place(made, tmp_path, which):
+    weights, config = (made[which] / name for name in ("model.safetensors", "config.json"))
+    weights.write_bytes(b"version https://git-lfs.github.com/spec/v1\noid sha256:12\nsize 7\n")
+    assert "is a pointer of Git LFS" in failure_of(made).message
+    assert "git lfs pull" in failure_of(made).hint
+    weights.unlink()
+    weights.symlink_to(tmp_path / "gone")
+    assert f"a weight file must be a file, it is a link that leads nowhere: {weights}" == failure_of(made).message
+    weights.unlink()
+    os.mkfifo(weights)
+    assert "it is a pipe" in failure_of(made).message
+    config.unlink()
+    os.mkfifo(config)
+    assert f"the {which}'s config.json must be a file, it is a pipe" in failure_of(made).message
+    assert f"the {which}'s folder is no folder on this machine" in failure_of(made, **{which: weights}).message
+
+
+def test_names_that_a_terminal_would_obey(made):
+    rewrite(made["draft"], lambda tensors: tensors.update({"\n\x1b[31mred": torch.ones(1), "a" * 5000: torch.ones(1)}))
+    told = [problem.found for problem in load_checkpoint(made["draft"], made["target"]).facts.problems]
+    assert set(told) == {f"`'{'a' * 79}...` [1]", r"`'\n\x1b[31mred'` [1]"}
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [("[]", "no such key"), ('{"weight_map": [1]}', "list"), ("{", "cannot be read")],
+)
+def test_an_index_of_another_form(made, text, says):
+    (made["draft"] / "model.safetensors.index.json").write_text(text, encoding="utf-8")
+    message = failure_of(made).message
+    assert message.startswith("the draft's index")
+    assert says in message
+    assert "Error(" not in message
+
+
+@pytest.mark.parametrize(
     ("whole", "rows", "part"),
     [("self_attn.qkv_proj", 64, "self_attn.q_proj"), ("mlp.gate_up_proj", 48, "mlp.gate_proj")],
 )
@@ -295,6 +352,28 @@ def test_target_names_may_be_nested(made):
     assert theirs.target.layers == 5
     assert torch.equal(ours.teacher_head, theirs.teacher_head)
     assert torch.equal(ours.embeddings["target"], theirs.embeddings["target"])
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"vocab_size": "x"}, "`vocab_size` must be a positive whole number, found: 'x'"),
+        ({"vocab_size": 7}, "`vocab_size` is 7, its lm_head.weight has another number of rows: 40"),
+        ({"num_hidden_layers": -1}, "`num_hidden_layers` must be a positive whole number, found: -1"),
+        ({"num_hidden_layers": 9}, "`num_hidden_layers` is 9, its model.safetensors.index.json lists fewer layers: 8"),
+        ({"num_hidden_layers": 3}, "`num_hidden_layers` is 3, its model.safetensors.index.json lists more layers: 8"),
+        ({"architectures": 7}, "`architectures` must be a list of class names"),
+    ],
+)
+def test_a_target_whose_config_contradicts_its_tensors(made, change, says):
+    names = [*target_tensors(Tiny()), *(f"model.layers.{layer}.mlp.up_proj.weight" for layer in range(8))]
+    index = {"weight_map": dict.fromkeys([*names, "vision.layers.40.x"], "model.safetensors")}
+    (made["target"] / "model.safetensors.index.json").write_text(json.dumps(index), encoding="utf-8")
+    reconfigure(made["target"], num_hidden_layers=8)
+    assert load_checkpoint(made["draft"], made["target"]).warnings == ()
+    reconfigure(made["target"], **change)
+    (warning,) = load_checkpoint(made["draft"], made["target"]).warnings
+    assert warning.startswith(f"the target's config.json: {says}")
 
 
 def test_tied_target_lends_its_embedding_as_head(made):

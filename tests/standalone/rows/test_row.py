@@ -8,6 +8,7 @@ import zipfile
 
 import pytest
 import torch
+from safetensors.torch import save_file
 
 from remote_payload.failure import JobFailure
 from remote_payload.standalone.rows import load as row_load
@@ -264,6 +265,42 @@ def test_folders_without_rows(tmp_path):
     with pytest.raises(JobFailure) as caught:
         read(tmp_path)
     assert caught.value.failure.hint == "it holds: model.safetensors"
+
+
+def test_what_stands_in_a_rows_place_is_counted(tmp_path, made):
+    folder = made["rows"]
+    (folder / "data_7.ckpt").symlink_to(tmp_path / "gone")
+    (folder / "data_8.ckpt").symlink_to("data_8.ckpt")
+    os.mkfifo(folder / "data_9.ckpt")
+    (folder / "data_10.ckpt").mkdir()
+    (folder / "data_11.ckpt").write_bytes(b"version https://git-lfs.github.com/spec/v1\noid sha256:1\n")
+    rows = run_job(tmp_path / "out", **made, sweep="wiring", search_rows=2).result.rows
+    assert (rows.found, rows.used) == (8, 3)
+    assert {row.name: row.reason for row in rows.skipped} == {
+        "data_7.ckpt": "it is no file but a link that leads nowhere",
+        "data_8.ckpt": "it is no file but a link that leads nowhere",
+        "data_9.ckpt": "it is no file but a pipe, a device or a socket",
+        "data_10.ckpt": "it is no file but a folder",
+        "data_11.ckpt": "it is a pointer of Git LFS, not the file itself: fetch it with `git lfs pull`",
+    }
+
+
+def test_half_of_one_layout_and_half_of_another(tmp_path):
+    row = row_tensors(Tiny(), 20, 6)
+    write_row(tmp_path / "rows", 5, row)
+    for number in range(3):
+        save_file({"token_ids": row["input_ids"]}, tmp_path / "rows" / f"hs_{number}.safetensors")
+    with pytest.raises(JobFailure, match="hold no loss mask") as caught:
+        find_rows(tmp_path / "rows", None, None)
+    assert caught.value.failure.hint.startswith(
+        "1 row file(s) of another layout lie there as well, the first rows_0-2000/data_5"
+    )
+
+
+def test_a_file_where_a_folder_should_be(tmp_path):
+    (tmp_path / "rows").touch()
+    with pytest.raises(JobFailure, match="the folder of captured rows is no folder on this machine"):
+        find_rows(tmp_path / "rows", None, None)
 
 
 def test_corrupt_row_among_good_ones_is_named_and_counted(tmp_path, made):
