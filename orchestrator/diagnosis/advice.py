@@ -8,7 +8,14 @@ import json
 from collections.abc import Sequence
 
 from orchestrator.compare.stats import Estimate
-from orchestrator.diagnosis.mis_wired import labels_beside, numbering_lines, state_names, states_text, what_is_fed
+from orchestrator.diagnosis.mis_wired import (
+    labels_first,
+    not_captured_lines,
+    numbering_lines,
+    state_names,
+    states_text,
+    what_is_fed,
+)
 from orchestrator.diagnosis.remedies import remedy
 from orchestrator.diagnosis.sglang_config import eagle_block, whole_config
 from orchestrator.diagnosis.sglang_ids import Spelling, spell
@@ -21,7 +28,6 @@ from orchestrator.diagnosis.verdict import (
     is_poor,
 )
 from remote_payload.schema import StandaloneResult
-
 
 EXPORT = (
     "look at the export: norms swapped (input_layernorm, hidden_norm), k_proj and v_proj or gate_proj and up_proj "
@@ -121,10 +127,7 @@ def fix(
         known = "" if difference is not None and _looks_worse(difference) else "; nothing is known to be wrong by now"
         return (f"capture more rows and run again{known}",)
     if verdict == "declared_not_captured":
-        return (
-            f"capture rows that also hold {states_text(_missing(result))} and run again: only then the two compare",
-            *labels_beside(result),
-        )
+        return not_captured_lines(result)
     if is_poor(best):
         return _other_states(result) if alike and verdict != "mis_wired" else _suspects(best)
     if best.facts.token_offset != SERVED_OFFSET:
@@ -132,7 +135,7 @@ def fix(
             f"the best reading pairs state t with token t{best.facts.token_offset:+d}; every server pairs t with t+1: "
             "no config mends this, the drafter must be trained again",
         )
-    return _config_lines(result, best, spelling, difference)
+    return (*labels_first(result, best), *_config_lines(result, best, spelling, difference))
 
 
 def _no_separation(difference: Estimate | None) -> str:
@@ -241,7 +244,3 @@ def _now(result: StandaloneResult) -> str:
     if not captured:
         return f"feeding {result.declared.rule}"
     return f"feeding states {state_names(captured)} by the rule `{result.declared.rule}`, {result.declared.valid_for}"
-
-
-def _missing(result: StandaloneResult) -> tuple[int, ...]:
-    return tuple(state for state in result.declared.captured or () if state not in (result.rows.states or ()))

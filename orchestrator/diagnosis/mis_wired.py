@@ -68,14 +68,27 @@ def numbering_lines(result: StandaloneResult, best: MeasuredReading) -> tuple[st
     return lines
 
 
-def labels_beside(result: StandaloneResult) -> tuple[str, ...]:
+def labels_first(result: StandaloneResult, best: MeasuredReading) -> tuple[str, ...]:
+    """What is to be ruled out before ids are taken for vLLM's."""
+    return _labels_beside(result) if is_vllms_numbering(result, best) else ()
+
+
+def not_captured_lines(result: StandaloneResult) -> tuple[str, ...]:
+    """What to do where the rows lack states that serving would feed."""
+    held = result.rows.states or ()
+    missing = tuple(state for state in result.declared.captured or () if state not in held)
+    capture = f"capture rows that also hold {states_text(missing)} and run again: only then the two compare"
+    return (*_labels_beside(result), capture)
+
+
+def _labels_beside(result: StandaloneResult) -> tuple[str, ...]:
     """Where labels that are all one higher, or lower, would hold what serving feeds: layers count otherwise."""
     held, wanted = result.rows.states or (), set(result.declared.captured or ())
     for step in (1, -1):
         moved = tuple(state + step if state else 0 for state in held)
         if wanted <= set(moved) and min(moved, default=0) >= 0:
             return (
-                f"or the labels are off by one: with `--states {state_names(moved)}` the rows hold them (label i is "
-                "the output of layer i-1, not of layer i)",
+                f"first make sure that the labels are right: if they are off by one, `--states {state_names(moved)}`, "
+                "the rows hold what is served (label i is the output of layer i-1); check `capture` tells",
             )
     return ()

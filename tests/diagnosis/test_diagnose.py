@@ -126,7 +126,7 @@ def test_rows_that_are_not_what_they_claim_come_before_the_wiring_and_spare_the_
     assert not [line for line in diagnosis.fix if "eagle_config" in line]
     (wiring,) = (item for item in diagnosis.findings if item.check == "K5")
     assert wiring.summary.startswith("on these rows, which are not to be trusted: mis-wired")
-    assert wiring.remedy == ("mend the rows and run again before any change of config or weights",)
+    assert wiring.remedy == ("mend the rows and run again before any change of config",)
     assert {item.check for item in diagnosis.findings} == {"K7", "K5"}
 
 
@@ -166,6 +166,8 @@ def test_an_overriding_file_comes_before_what_it_breaks():
     assert diagnosis.headline.startswith("model.safetensors: zz.safetensors overrides it; also: tensor `fc.weight`")
     assert "no reading fits" not in diagnosis.headline
     assert diagnosis.fix[0].startswith("move zz.safetensors out of the folder")
+    fed = [item for item in diagnosis.findings if item.check == "K5"]
+    assert all(item.remedy == ("mend the weights and run again before any change of config",) for item in fed)
 
 
 def test_a_nested_config_is_said_in_words_with_a_whole_one_to_copy():

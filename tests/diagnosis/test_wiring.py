@@ -200,11 +200,19 @@ def test_declared_states_that_were_not_captured_are_named() -> None:
     assert verdict.spelling is None
 
 
+def test_labels_that_are_off_by_one_are_ruled_out_before_ids_are_respelled() -> None:
+    later = {(LATER, 1): 0.75, (EMBED, 1): 0.3}
+    verdict = judge(later, made_declared((2, 4, 5), None, config_ids=(1, 3, 4)), states=(0, 1, 3, 4))
+    assert verdict.verdict == "mis_wired"
+    assert "off by one, `--states embed,2,4,5`" in verdict.fix[0]
+    assert "[0, 2, 3]" in verdict.fix[1]
+
+
 @pytest.mark.parametrize("labels", [(0, 1, 3, 4), (0, 3, 5, 6)])
 def test_labels_that_are_off_by_one_are_suspected(labels: tuple[int, ...]) -> None:
     verdict = judge(STORY, made_declared((2, 4, 5), None), states=labels)
     assert verdict.verdict == "declared_not_captured"
-    assert "off by one: with `--states embed,2,4,5`" in verdict.fix[1]
+    assert "off by one, `--states embed,2,4,5`" in verdict.fix[0]
     assert len(judge(STORY, made_declared((2, 4, 8), None), states=labels).fix) == 1
 
 

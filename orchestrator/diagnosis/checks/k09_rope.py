@@ -7,11 +7,12 @@ import numpy as np
 from orchestrator.compare.acceptance import counted
 from orchestrator.compare.chains import Chains
 from orchestrator.compare.stats import MIN_ROWS, Estimate, paired_difference
-from orchestrator.diagnosis.checks.factors import factor_results, ranking_of
+from orchestrator.diagnosis.checks.factors import factor_results, ranking_of, tried_evidence
 from orchestrator.diagnosis.finding import CheckResult, Evidence, Subject, figure, share
 from orchestrator.diagnosis.measured import Measured
 
 ROPE = Subject(check="K9", title="rotary parameters")
+TARGETS = Subject(check="K9", title="rotary parameters against the target's")
 POSITIONS = Subject(check="K9", title="accuracy by position")
 
 EDGES = (0, 256, 1024, 2048, 4096, 8192, 16384, 32768, 1 << 62)
@@ -23,8 +24,42 @@ FALL = 0.15
 
 
 def check(measured: Measured) -> tuple[CheckResult, ...]:
-    """Rope readings, then accuracy by position."""
-    return (*factor_results(ROPE, measured, ("rope", "position_start")), _by_position(measured))
+    """Rope readings, whether they are the target's, then accuracy by position."""
+    read = factor_results(ROPE, measured, ("rope", "position_start"))
+    known = any(item.outcome == "finding" for item in read)
+    return (*read, *(() if known else _unlike_target(measured)), _by_position(measured))
+
+
+def _unlike_target(measured: Measured) -> tuple[CheckResult, ...]:
+    """A note where the drafter turns otherwise than its target: right if it was trained so, else a slip of export."""
+    result = measured.result
+    own = next((flag.value for flag in result.checkpoint.graph if flag.name == "rope"), "the checkpoint's own")
+    skip = next((item.reason for item in result.skipped_readings if item.name == "rope=target's"), "")
+    twin = skip.removeprefix("it is `").removesuffix("`") if skip.startswith("it is `") else None
+    name = f"rope={twin}" if twin else "rope=target's"
+    tried = [facts for facts in result.readings if facts.changes == (name,)]
+    lines = tuple(line for facts in tried for line in tried_evidence(facts))
+    if (twin is None and not tried) or any(line.high is not None and line.high < 0 for line in lines):
+        return ()  # the same, or the target's are surely worse: it was trained with its own
+    evidence = (
+        Evidence(name="the drafter's", value=own),
+        Evidence(name="the target's", value=twin or "see the target's config.json"),
+        *lines,
+    )
+    return (
+        TARGETS.finding(
+            f"the drafter's rotary parameters ({own}) are not the target's{f' ({twin})' if twin else ''}: as it should "
+            "be if it was trained so; these rows do not tell the two apart",
+            severity="note",
+            cause="wiring",
+            evidence=evidence,
+            remedy=(
+                "compare rope_theta and rope_scaling with the training's config; a wrong one costs more the longer "
+                "the context",
+            ),
+            refuted_by="a training config with these very values",
+        ),
+    )
 
 
 def _by_position(measured: Measured) -> CheckResult:

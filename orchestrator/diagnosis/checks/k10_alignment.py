@@ -6,7 +6,7 @@ from orchestrator.diagnosis.checks.factors import SURE_ERRORS, ranking_of, tried
 from orchestrator.diagnosis.checks.k07_slots import is_shifted
 from orchestrator.diagnosis.finding import CheckResult, Evidence, Subject, led_by, share
 from orchestrator.diagnosis.measured import Measured
-from orchestrator.diagnosis.verdict import CHANGE_SEPARATION, LEAST_FIT, SEPARATION, SERVED_OFFSET
+from orchestrator.diagnosis.verdict import CHANGE_SEPARATION, GOOD_FIT, LEAST_FIT, SEPARATION, SERVED_OFFSET
 from orchestrator.diagnosis.wiring import Ranking
 from remote_payload.schema import SlotFacts, StandaloneResult
 
@@ -85,7 +85,9 @@ def _states_rolled(result: StandaloneResult) -> CheckResult | None:
         if change is None or paired is None or error is None or facts.leading_hits is None or not facts.positions:
             continue
         ahead = (facts.leading_hits - paired) / facts.positions
-        if ahead - SURE_ERRORS * error <= CHANGE_SEPARATION:
+        # A drafter that is broken otherwise may do better with any other input: only one that then reads well tells.
+        reads_well = facts.first_step_hits >= GOOD_FIT * facts.positions
+        if not reads_well or ahead - SURE_ERRORS * error <= CHANGE_SEPARATION:
             continue
         return OFFSET.finding(
             f"the captured states stand one token too {ROLLED[change]} beside tokens and final states: the drafter "

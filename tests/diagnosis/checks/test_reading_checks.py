@@ -7,7 +7,7 @@ import pytest
 
 from orchestrator.diagnosis.checks import graph, rope, steps, wiring
 from orchestrator.diagnosis.finding import CheckResult
-from remote_payload.schema.standalone import GraphFlag, SkippedReading
+from remote_payload.schema.standalone import GraphFlag, ReadingFacts, SkippedReading
 from tests.support.made_measured import (
     BEST,
     LATER,
@@ -206,6 +206,26 @@ class TestRope:
     def test_bases_that_short_rows_cannot_tell_apart_are_no_finding(self):
         readings = (BEST, Made(changes=("rope=theta 1e+06",)), WORSE)
         assert only(rope(made_measured(readings)), "rotary parameters").outcome == "passed"
+
+    def test_another_base_than_the_targets_is_noted(self):
+        measured = made_measured()
+        kept = tuple(facts for facts in measured.result.readings if "rope=theta 1e+06" not in facts.changes)
+
+        def told(reason: str, *more: ReadingFacts) -> list[CheckResult]:
+            skipped = (SkippedReading(name="rope=target's", reason=reason),)
+            result = replace(measured.result, skipped_readings=skipped, readings=(*kept, *more))
+            results = rope(replace(measured, result=result))
+            return [item for item in results if item.title == "rotary parameters against the target's"]
+
+        (note,) = told("it is `theta 1e+06`")
+        assert (note.severity, [item.value for item in note.evidence[:2]]) == ("note", ["theta 10000", "theta 1e+06"])
+        assert "(theta 10000) are not the target's (theta 1e+06)" in note.summary
+        worse = factor_facts("rope=theta 1e+06", BEST.name)
+        even = replace(worse, leading_hits=worse.paired_leading_hits)
+        assert len(told("it is `theta 1e+06`", even)) == 1
+        assert told("it is `theta 1e+06`", worse) == []
+        assert told("it is the checkpoint's own") == []
+        assert told("the target's rotary embedding is not known") == []
 
     def test_what_was_skipped_says_why(self):
         measured = without_factors()
