@@ -59,14 +59,16 @@ def diagnose(measured: Measured, wiring: WiringVerdict) -> Diagnosis:
 
 
 def _with_doubts(results: tuple[CheckResult, ...]) -> tuple[CheckResult, ...]:
-    """Where the rows are not what they claim to be, what was found about feeding and computing advises nothing."""
-    if not any(_is_doubt(item) and item.severity in ("fatal", "serious") for item in results):
+    """Where rows or weights are not what they claim to be, findings about feeding and computing advise nothing."""
+    rows = any(_is_doubt(item) and item.severity in ("fatal", "serious") for item in results)
+    if not rows and not any(item.check == "folder" and item.severity == "fatal" for item in results):
         return results
+    what = "rows" if rows else "weights"
     return tuple(
         replace(
             item,
-            summary=f"on these rows, which are not to be trusted: {item.summary}",
-            remedy=("mend the rows and run again before any change of config or weights",),
+            summary=f"on these {what}, which are not to be trusted: {item.summary}",
+            remedy=(f"mend the {what} and run again before any change of config",),
         )
         if item.outcome == "finding" and _is_wirings(item)
         else item

@@ -224,3 +224,10 @@ def test_memory_does_not_grow_with_the_rows(tmp_path):
         done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=DATA.parents[2])
         peaks.append(int(done.stdout))
     assert peaks[1] - peaks[0] < 15_000_000
+
+
+def test_the_capture_check_says_that_it_begins(tmp_path, made):
+    out = run_job(tmp_path / "out", **made, capture_rows=1)
+    (begun,) = (event for event in out.events if (event.kind, event.name) == ("progress", "capture"))
+    assert (begun.done, begun.total) == (0, 1)
+    assert "fresh forward of the target" in begun.message

@@ -15,6 +15,7 @@ NESTED_TEXT = (
     "cannot be served by SGLang as it is, only by vLLM: config.json has speculators' nested form, which SGLang does "
     "not read"
 )
+DENIAL = "use_aux_hidden_state"
 ABSENT = object()
 SHOWN = 60
 CONFIG = Subject(check="K2", title="config")
@@ -32,7 +33,8 @@ def check(measured: Measured) -> tuple[CheckResult, ...]:
     checkpoint = measured.result.checkpoint
     if checkpoint.dialect is None and not checkpoint.graph and not checkpoint.notes:
         return (CONFIG.cannot_tell("the result says nothing about the config", needs="a run of this version"),)
-    found = [_note(note, measured) for note in checkpoint.notes]
+    denied = measured.result.declared.captured == () and measured.result.declared.problem is not None
+    found = [_note(note, measured) for note in checkpoint.notes if not (denied and note.key == DENIAL)]  # K5 says it
     # K4 compares the embedding, K8 and K9 have the others, and of the input speaks the note on its key
     named = {"embedding", "input", *named_keys(measured)}
     found += [
@@ -90,10 +92,13 @@ def _own_block(measured: Measured) -> str | None:
 
 
 def _value(key: str, checkpoint: CheckpointFacts) -> tuple[Evidence, ...]:
-    """What stands under the key, dots leading inwards; nothing where the note is about a tensor."""
+    """What stands under the key, dots leading inwards, at the top or in `eagle_config`; nothing for a tensor's note."""
     if key.endswith((".weight", ".bias")):
         return ()
     found = json.loads(checkpoint.config_json)
+    nested = found.get("eagle_config")
+    if key not in found and isinstance(nested, dict) and key in nested:
+        found = nested
     for part in key.split("."):
         found = found.get(part, ABSENT) if isinstance(found, dict) else ABSENT
     text = json.dumps(found) if found is not ABSENT else "absent"
