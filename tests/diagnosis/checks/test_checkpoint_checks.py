@@ -28,7 +28,7 @@ from tests.support.made_measured import (
     sound_checkpoint,
     sound_vocabulary,
 )
-from tests.support.made_results import bitmap
+from tests.support.made_results import bitmap, made_declared
 
 Q = "layers.0.self_attn.q_proj.weight"
 
@@ -141,6 +141,27 @@ class TestConfig:
         (finding,) = findings(config(made_measured(checkpoint_notes=(note,))))
         assert (finding.severity, finding.remedy) == (severity, ("write another",))
         assert "nobody reads it" in finding.summary
+
+    @pytest.mark.parametrize(
+        ("text", "key", "shown"),
+        [
+            ('{"max_position_embeddings": 2048}', "max_position_embeddings", "2048"),
+            ('{"eagle_config": {"norm_output": true}}', "eagle_config.norm_output", "true"),
+            ('{"eagle_config": {"use_aux_hidden_state": false}}', "use_aux_hidden_state", "false"),
+            ("{}", "draft_vocab_size", "absent"),
+        ],
+    )
+    def test_what_stands_under_the_key_is_the_evidence(self, text, key, shown):
+        note = ConfigNote(key=key, problem="wrong", remedy="-")
+        (finding,) = findings(config(made_measured(checkpoint_notes=(note,), checkpoint_config_json=text)))
+        assert (finding.evidence[0].name, finding.evidence[0].value) == (f"`{key}` in config.json", shown)
+
+    def test_ids_at_the_top_are_spelled_for_sglang(self):
+        key = "eagle_aux_hidden_state_layer_ids"
+        note = ConfigNote(key=key, problem="SGLang takes its defaults", remedy="-")
+        declared = replace(made_declared((2, 4, 5), (1, 2, 3)), ignored_top_level_ids=(2, 4, 5))
+        (finding,) = findings(config(made_measured(declared=declared, checkpoint_notes=(note,))))
+        assert finding.remedy[0] == f'"eagle_config": {{"use_aux_hidden_state": true, "{key}": [1, 3, 4]}}'
 
     def test_a_contradiction_is_told_once(self):
         flag = GraphFlag(
