@@ -57,7 +57,7 @@ def _standalone(report: StandaloneReport, width: int, more: str, *, verbose: boo
         _wiring(report, width),
         *_findings(report, width, verbose=verbose),
         _gap(report, width),
-        ["Predicted speed-up:", *told] if told else [],
+        ["Predicted speed-up:", *told, *_doubt(report, width)] if told else [],
         *figures(wiring, report.measured.heldout, report.result.checkpoint.graph, width, verbose=verbose),
     ]
     if verbose:
@@ -103,8 +103,11 @@ def _wiring(report: StandaloneReport, width: int) -> list[str]:
 
 def _wiring_proof(report: StandaloneReport, width: int) -> list[str]:
     """The wiring's two numbers, and what they are worth where SGLang cannot load the config at all."""
-    note = UNLOADABLE if report.unloadable else ""
-    return [*proof(report.wiring, width), *wrapped(note, width)]
+    return [*proof(report.wiring, width), *_doubt(report, width)]
+
+
+def _doubt(report: StandaloneReport, width: int) -> list[str]:
+    return wrapped(UNLOADABLE, width) if report.unloadable else []
 
 
 def _wiring_is_on_top(report: StandaloneReport) -> bool:

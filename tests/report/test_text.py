@@ -162,9 +162,9 @@ def test_a_finding_that_takes_the_top_line_brings_its_own_two_numbers() -> None:
     assert "\nThe wiring: sound: serving feeds the drafter the states it reads best\n" in text
 
 
-def on_top(fault: CheckResult) -> str:
+def on_top(fault: CheckResult, question: Question | None = None) -> str:
     """The report where this finding has the top line and the wiring is sound."""
-    report = story(made_declared((0, 2, 4), (0, 1, 2)), checks=(fault,))
+    report = story(made_declared((0, 2, 4), (0, 1, 2)), checks=(fault,), question=question)
     assert report.standalone is not None
     diagnosis = dataclasses.replace(
         report.standalone.diagnosis, verdict="loading_fault", headline=fault.summary, fix=fault.remedy
@@ -191,6 +191,7 @@ def test_figures_beside_a_config_that_the_server_cannot_read_say_so() -> None:
     assert "SGLang does not read its config rightly (K2)" in on_top(nested)
     assert "SGLang does not read its config rightly" not in on_top(dataclasses.replace(nested, severity="minor"))
     assert "SGLang does not read its config rightly" not in on_top(CHECKS[1])
+    assert on_top(nested, Question(costs=(COST,))).count("SGLang does not read") == 2  # beside the speed-up, too
 
 
 def test_a_gap_has_the_checks_own_word() -> None:
