@@ -9,6 +9,7 @@ from safetensors.torch import load_file, save_file
 
 from remote_payload.failure import JobFailure
 from remote_payload.standalone.checkpoint.load import load_checkpoint
+from tests.standalone.checkpoint.writing import Scene
 from tests.standalone.running import run_job
 from tests.support.tiny import Tiny, drafter_config, drafter_tensors, target_tensors, write_drafter, write_model
 
@@ -452,3 +453,15 @@ def test_target_folder_is_named(made, tmp_path):
     assert "the target's folder does not exist" in failure_of(made, target=tmp_path / "nowhere").message
     (made["target"] / "model.safetensors").unlink()
     assert "the target's folder has no *.safetensors" in failure_of(made).message
+
+
+def test_random_values_are_only_promised_where_a_tensor_is_missing(tmp_path):
+    scene = Scene(tmp_path)
+    hints = []
+    for changed, without in (({}, ["fc.weight"]), ({"fc.weight": scene.drawn(16, 40)}, []),
+                             ({"fc.weight": torch.full((16, 48), float("nan"))}, [])):  # fmt: skip
+        with pytest.raises(JobFailure) as refused:
+            scene.load(changed, without)
+        hints.append(refused.value.failure.hint)
+    assert ["random values" in hint for hint in hints] == [True, False, False]
+    assert "nonsense" in hints[2]
