@@ -75,6 +75,25 @@ def zero_map(scene: Scene) -> None:
     scene.edit_tensors(lambda tensors: tensors["d2t"].zero_())
 
 
+def shifted_map(scene: Scene) -> None:
+    """d2t leads every draft id to the token behind its own."""
+    scene.edit_tensors(lambda tensors: tensors["d2t"].add_(1))
+
+
+def interleaved_heads(scene: Scene) -> None:
+    """Queries and keys are exported for pairs of neighbours; every engine turns halves."""
+    config = json.loads((scene.draft / "config.json").read_text(encoding="utf-8"))
+    heads = config["num_attention_heads"], config["num_key_value_heads"]
+
+    def change(tensors: Tensors) -> None:
+        for name, count in zip("qk", heads, strict=True):
+            key = f"midlayer.self_attn.{name}_proj.weight"
+            halves = tensors[key].unflatten(0, (count, 2, -1))
+            tensors[key] = halves.transpose(1, 2).reshape(tensors[key].shape).clone()
+
+    scene.edit_tensors(change)
+
+
 def disagreeing_t2d(scene: Scene) -> None:
     """t2d marks other tokens than d2t leads to: a stale cache of another data set."""
     scene.edit_tensors(lambda tensors: tensors.update(t2d=tensors["t2d"].roll(1)))

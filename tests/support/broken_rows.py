@@ -53,6 +53,21 @@ def mask_everything(scene: Scene) -> None:
     scene.edit_rows(lambda _, row: row[MASK].fill_(1))
 
 
+def inverted_mask(scene: Scene) -> None:
+    """The mask marks the prompts, not the answers."""
+    scene.edit_rows(lambda _, row: row.update({MASK: 1 - row[MASK]}))
+
+
+def states_a_token_late(scene: Scene) -> None:
+    """Each token has the captured states of the one before it, its own final state, and no embedding output."""
+    scene.settings["states"] = scene.settings["states"][1:]
+
+    def change(_: int, row: Tensors) -> None:
+        row[STATES] = torch.cat(_slots(row)[1:], dim=2).roll(1, dims=1)
+
+    scene.edit_rows(change)
+
+
 def nan_rows(scene: Scene) -> None:
     """Three rows of ten hold a NaN."""
 
