@@ -35,8 +35,8 @@ class ReadingFacts(Record):
 
     Names and values: residual=raw|normed, feedback=raw|normed, input_norm=none|joint|per_slot, final_norm=applied|none,
     embedding=target|draft, vocabulary=offset|absolute|identity, rope=WORDS (e.g. `theta 1e+06`, `unscaled`,
-    `target's`, `interleaved`), position_start=0|1, states=zeroed|shuffled|earlier|later (controls: what the drafter does
-    without its states, or with those of the token before or behind)."""
+    `target's`, `interleaved`), position_start=0|1, states=zeroed|shuffled|earlier|later (controls: what the drafter
+    does without its states, or with those of the token before or behind)."""
     paired_with: str | None = None
     """The reading it was held against on the very same positions of stage `factor` or `search`; None = none."""
     paired_first_step_hits: int | None = None
