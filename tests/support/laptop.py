@@ -51,7 +51,8 @@ class Laptop:
         """Start `eagle3-remote ARGUMENTS` in the project folder."""
         inherited = {key: value for key, value in os.environ.items() if key != "SSH_AUTH_SOCK"}
         process = subprocess.Popen(
-            [sys.executable, "-m", "orchestrator.cli", *arguments],
+            # A shell's background job, as a test run may be, ignores Ctrl-C, and so would its children.
+            ["env", "--default-signal=INT", sys.executable, "-m", "orchestrator.cli", *arguments],
             cwd=self.project,
             env={
                 **inherited,
