@@ -67,6 +67,6 @@ def _become(command: list[str], environment: dict[str, str], run: RunDir) -> NoR
     os.dup2(os.open(run.stdout, logs, 0o600), 1)
     os.dup2(os.open(run.stderr, logs, 0o600), 2)
     for number in (signal.SIGHUP, signal.SIGPIPE, signal.SIGINT, signal.SIGQUIT, signal.SIGXFSZ):
-        signal.signal(number, signal.SIG_DFL)  # what the supervisor, or a background shell, ignores, the worker need not
+        signal.signal(number, signal.SIG_DFL)  # what the supervisor or a background shell ignores, it need not
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     os.execvpe(command[0], command, environment)  # noqa: S606 - no shell is what we want
