@@ -1,5 +1,6 @@
 """The other side of `resident.py`: say `ready`, then measure a round for every line. For the peers' Pythons as well."""
 
+import argparse
 import json
 import sys
 import time
@@ -16,6 +17,16 @@ def peak_bytes() -> int:
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) * 1024
     raise OSError("expected a line `VmHWM:` in: /proc/self/status")
+
+
+def peers_arguments(*names: str) -> argparse.Namespace:
+    """What a peer's driver was called with: `names` as texts, beside `steps` and `threads`."""
+    parser = argparse.ArgumentParser()
+    for name in names:
+        parser.add_argument(f"--{name}", required=True)
+    for name in ("steps", "threads"):
+        parser.add_argument(f"--{name}", type=int, required=True)
+    return parser.parse_args()
 
 
 def answer(rounds: Mapping[str, Callable[[], dict[str, float]]], *, imported_bytes: int) -> None:

@@ -9,7 +9,6 @@ kernel. Tried with SpecForge 0.2.0.
 
 # ruff: noqa: E402 - SpecForge can only be imported once the empty triton is in place
 
-import argparse
 import importlib.machinery
 import os
 import re
@@ -21,7 +20,7 @@ os.environ.setdefault("SPECFORGE_DEVICE", "cpu")
 
 import torch
 import transformers.models.llama.modeling_llama  # noqa: F401 - it would take the empty triton for a real one
-from answering import answer, peak_bytes
+from answering import answer, peak_bytes, peers_arguments
 
 
 def _without_triton() -> None:
@@ -65,12 +64,7 @@ from specforge.training.strategies.base import Eagle3TrainStrategy
 
 def main() -> None:
     """Load, and evaluate all rows for every line on stdin."""
-    parser = argparse.ArgumentParser()
-    for name in ("draft", "target", "rows", "wiring"):
-        parser.add_argument(f"--{name}", required=True)
-    for name in ("steps", "threads"):
-        parser.add_argument(f"--{name}", type=int, required=True)
-    arguments = parser.parse_args()
+    arguments = peers_arguments("draft", "target", "rows", "wiring")
     torch.set_num_threads(arguments.threads)
     imported_bytes = peak_bytes()
     answer({"one": _evaluation(arguments)}, imported_bytes=imported_bytes)

@@ -6,11 +6,10 @@
 bfloat16, with `eager`, the attention it has for where nothing is compiled. Tried with speculators 0.9.0.
 """
 
-import argparse
 from pathlib import Path
 
 import torch
-from answering import answer, peak_bytes
+from answering import answer, peak_bytes, peers_arguments
 from hs_connectors import FileTransfer
 from speculators.losses import resolve_loss_config
 from speculators.models.eagle3 import Eagle3SpeculatorConfig
@@ -21,12 +20,7 @@ from speculators.train.data import ArrowDataset, CollateFn
 
 def main() -> None:
     """Load, and evaluate all rows for every line on stdin."""
-    parser = argparse.ArgumentParser()
-    for name in ("data", "target"):
-        parser.add_argument(f"--{name}", type=Path, required=True)
-    for name in ("steps", "threads"):
-        parser.add_argument(f"--{name}", type=int, required=True)
-    arguments = parser.parse_args()
+    arguments = peers_arguments("data", "target")
     torch.set_num_threads(arguments.threads)
     imported_bytes = peak_bytes()
     answer({"one": _evaluation(arguments)}, imported_bytes=imported_bytes)
@@ -36,8 +30,8 @@ def _evaluation(arguments):
     """A function that evaluates every row and returns tokens and accuracy of step 1."""
     model = _model(arguments)
     loss = resolve_loss_config("kl_div", "eager")
-    transfer = FileTransfer(arguments.data / "hidden_states")
-    data = ArrowDataset(1 << 20, arguments.data / "prepared", transfer=transfer, on_missing="raise")
+    transfer = FileTransfer(Path(arguments.data) / "hidden_states")
+    data = ArrowDataset(1 << 20, Path(arguments.data) / "prepared", transfer=transfer, on_missing="raise")
 
     @torch.no_grad()
     def evaluate():
@@ -62,10 +56,10 @@ def _evaluation(arguments):
 
 
 def _model(arguments):
-    config = Eagle3SpeculatorConfig.from_pretrained(arguments.data / "drafter")
+    config = Eagle3SpeculatorConfig.from_pretrained(Path(arguments.data) / "drafter")
     config.transformer_layer_config._attn_implementation = "eager"
     config.speculators_config.verifier.name_or_path = str(arguments.target)
-    model = Eagle3DraftModel.from_pretrained(arguments.data / "drafter", config=config)
+    model = Eagle3DraftModel.from_pretrained(Path(arguments.data) / "drafter", config=config)
     model.load_verifier_weights()
     return model.to(torch.bfloat16).eval()
 

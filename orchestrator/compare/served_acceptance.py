@@ -108,12 +108,6 @@ def depth_profile(histogram: Sequence[int]) -> tuple[Depth, ...]:
     )
 
 
-def truncated_length(histogram: Sequence[int], steps: int) -> float | None:
-    """Accept length of the same chain (topk 1) with fewer draft steps: deeper drafts do not change shallower ones."""
-    total = sum(histogram)
-    return 1 + sum(min(i, steps) * count for i, count in enumerate(histogram)) / total if total else None
-
-
 def _length(item: RequestSample) -> float:
     return 1 + (item.correct_drafts or 0) / (item.verify_steps or 1)
 

@@ -79,7 +79,7 @@ class HostSession:
 
     @property
     def payload_sha256(self) -> str:
-        """The payload this session ships."""
+        """The payload that is shipped to the host."""
         return self._payload.sha256
 
     def link(self) -> "Link":

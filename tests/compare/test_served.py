@@ -7,7 +7,7 @@ import statistics
 import pytest
 
 from orchestrator.compare.served import draft_of, served_figures
-from orchestrator.compare.served_acceptance import acceptance, depth_profile, truncated_length
+from orchestrator.compare.served_acceptance import acceptance, depth_profile
 from orchestrator.compare.served_pairing import identical_outputs, pair, repeated_outputs, speedup_of
 from orchestrator.compare.served_speed import mean_of_repeats, speed, spread, tpot_s
 from tests.support.made_bench import made_bench, made_paired, made_point, made_request, made_server
@@ -31,12 +31,6 @@ def test_a_real_answer_gives_the_figures_of_its_own_server() -> None:
     assert [depth.conditional.n for depth in found.depths] == [43, 32, 18, 7, 3]
     assert [depth.is_shown for depth in found.depths] == [True, True, False, False, False]
     assert 1 + sum(depth.joint.value or 0 for depth in found.depths) == pytest.approx(found.accept_length.value)
-
-
-def test_a_histogram_tells_every_shorter_chain() -> None:
-    slow = [1 + sum(min(i, k) for i, n in enumerate(SAMPLE) for _ in range(n)) / 43 for k in range(6)]
-    assert [truncated_length(SAMPLE, k) for k in range(6)] == pytest.approx(slow)
-    assert truncated_length((), 3) is None
 
 
 def test_pooled_and_macro_are_different_things() -> None:

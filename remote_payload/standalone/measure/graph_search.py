@@ -90,7 +90,3 @@ class GraphSearch:
         graph = self.task.graph(reading)
         names = [name for name in vars(base) if getattr(graph, name) != getattr(base, name)]
         return [(name, self.task.under(reading, replace(graph, **{name: getattr(base, name)}))) for name in names]
-
-
-def _is_ahead(pair: list[Tally], sure: float) -> bool:
-    return is_ahead(pair[0].over(pair[1]), pair[1], sure)

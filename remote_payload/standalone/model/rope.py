@@ -6,7 +6,7 @@ DeepSeek's mscale, NTK-aware scaling by length; held to transformers' `ROPE_INIT
 `dynamic` has two meanings in the field. transformers, and SpecForge after it, keep plain angles up to
 `max_position_embeddings` and widen the base by the length of the sequence beyond: that is what a drafter was trained
 with and what is computed here, by the length of the whole row. SGLang widens it once, for `factor` times that length,
-and so turns short sequences otherwise too: `served_dynamic` is that rope.
+and so turns short sequences otherwise too.
 """
 
 import math
@@ -78,13 +78,6 @@ def dynamic_theta(rope: Rope, rotary_dim: int, length: int, max_positions: int) 
     factor = rope.scaling.get("factor", 1.0)
     stretch = factor * max(length, max_positions) / max_positions - (factor - 1)
     return rope.theta * math.pow(stretch, rotary_dim / (rotary_dim - 2))
-
-
-def served_dynamic(rope: Rope, rotary_dim: int, max_positions: int) -> Rope:
-    """What SGLang makes of a dynamic rope: a plain one with the base for `factor * max_positions` tokens."""
-    longest = int(rope.scaling.get("factor", 1.0) * max_positions)
-    theta = dynamic_theta(rope, rotary_dim, longest, max_positions)
-    return replace(rope, kind="default", theta=theta, scaling={})
 
 
 def softmax_factor(rope: Rope) -> float:

@@ -7,7 +7,7 @@ import torch
 
 from remote_payload.failure import JobFailure
 from remote_payload.standalone.checkpoint.rope_config import Rope
-from remote_payload.standalone.model.rope import Angles, rope_tables, rotate, served_dynamic
+from remote_payload.standalone.model.rope import Angles, rope_tables, rotate
 
 DIM, POSITIONS = 16, 50
 TRANSFORMERS = {
@@ -174,15 +174,6 @@ def test_values_of_transformers(rope, length, turns, amplitude):
     assert cos[0].tolist() == pytest.approx([amplitude] * len(turns), abs=1e-6)
     assert torch.atan2(sin[1], cos[1]).tolist() == pytest.approx(turns, rel=1e-5)
     check(cos, sin, turns.__getitem__, amplitude)
-
-
-def test_sglang_widens_a_dynamic_rope_once_for_its_whole_reach():
-    rope = Rope(kind="dynamic", theta=10000.0, scaling={"factor": 2.0})
-    served = served_dynamic(rope, DIM, 2048)
-    assert served.kind == "default"
-    assert served.theta == pytest.approx(10000.0 * 3 ** (16 / 14))  # (factor^2 - (factor - 1)) ^ (d / (d - 2))
-    ours, theirs = (rope_tables(one, DIM, 9, 2048)[0] for one in (rope, served))
-    assert not torch.allclose(ours, theirs)
 
 
 def test_a_lone_mscale_is_refused_where_the_peers_differ():
