@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -12,6 +13,8 @@ from tests.support.sshd import SshClientFiles, SshServer
 
 CHECKOUT = Path(__file__).parent.parent.parent
 PATIENCE_S = 120
+# By its path, for a test may give the command a PATH without it.
+ENV = shutil.which("env") or "env"
 
 
 @dataclass(frozen=True)
@@ -52,7 +55,7 @@ class Laptop:
         inherited = {key: value for key, value in os.environ.items() if key != "SSH_AUTH_SOCK"}
         process = subprocess.Popen(
             # A shell's background job, as a test run may be, ignores Ctrl-C, and so would its children.
-            ["env", "--default-signal=INT", sys.executable, "-m", "orchestrator.cli", *arguments],
+            [ENV, "--default-signal=INT", sys.executable, "-m", "orchestrator.cli", *arguments],
             cwd=self.project,
             env={
                 **inherited,
