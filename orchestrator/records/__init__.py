@@ -1,0 +1,19 @@
+"""Records on the laptop: its own (a run, a baseline, a measurement), and how all records are read."""
+
+from orchestrator.records.baseline import Baseline, BaselineEntry, BaselineNumber
+from orchestrator.records.names import NAME_RULE, is_name
+from orchestrator.records.reading import read_frame, read_record, record_bytes
+from orchestrator.records.run import RunHost, RunRecord
+
+__all__ = [
+    "NAME_RULE",
+    "Baseline",
+    "BaselineEntry",
+    "BaselineNumber",
+    "RunHost",
+    "RunRecord",
+    "is_name",
+    "read_frame",
+    "read_record",
+    "record_bytes",
+]

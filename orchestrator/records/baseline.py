@@ -1,0 +1,51 @@
+"""A baseline: a name, and everything it ever meant."""
+
+from orchestrator.records.names import NAME_RULE, is_name
+from remote_payload.schema import SCHEMA_VERSION
+from remote_payload.schema.record import Record, require, require_finite
+
+
+class BaselineNumber(Record):
+    """One typed number, e.g. output_throughput_tok_s = 90 tok/s."""
+
+    metric: str
+    value: float
+    unit: str | None = None
+
+    def __post_init__(self) -> None:
+        require(is_name(self.metric), f"a metric's name must be {NAME_RULE}, found: {self.metric!r}")
+        require_finite(value=self.value)
+
+
+class BaselineEntry(Record):
+    """What a baseline meant from `set_at_unix_s` on: a run, or typed numbers; never both."""
+
+    run_id: str | None = None
+    numbers: tuple[BaselineNumber, ...] = ()
+    source: str = ""
+    """Who set it (user@laptop), or where typed numbers came from."""
+    note: str = ""
+    set_at_unix_s: float
+
+    def __post_init__(self) -> None:
+        require_finite(set_at_unix_s=self.set_at_unix_s)
+        require((self.run_id is None) == bool(self.numbers), "a baseline is either a run or typed numbers")
+        metrics = [number.metric for number in self.numbers]
+        require(len(set(metrics)) == len(metrics), "a metric must stand once")
+
+
+class Baseline(Record):
+    """`baselines/NAME.json`: a name and everything it ever meant, oldest first; the last entry holds."""
+
+    schema_version: int = SCHEMA_VERSION
+    name: str
+    history: tuple[BaselineEntry, ...]
+
+    def __post_init__(self) -> None:
+        require(is_name(self.name), f"a baseline's name must be {NAME_RULE}, found: {self.name!r}")
+        require(bool(self.history), "`history` must not be empty")
+
+    @property
+    def current(self) -> BaselineEntry:
+        """What the name means now."""
+        return self.history[-1]
