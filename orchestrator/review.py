@@ -34,7 +34,8 @@ def review(store: Store, record: RunRecord, question: Question | None = None) ->
     if record.job_kind == "bench":
         result = read_bench(run)
         harness = read_harness(run, [one.result_file for one in result.harness if one.result_file is not None])
-        told = report_bench(result, read_requests(run), read_machine(run), harness)
+        whole = result.whole
+        told = report_bench(result, read_requests(run, whole=whole), read_machine(run, whole=whole), harness)
         return RunReport(record=record, bench=told)
     found = report_standalone(read_standalone(run), read_hits(run), read_heldout(run), question)
     return RunReport(record=record, standalone=found)

@@ -21,4 +21,6 @@ def end(
     if error is None or as_json:
         console.show_run(record, store, as_json=as_json, question=question, kept=kept)
     if error is not None:
+        if not as_json and store.has_figures(record):
+            console.note(f"what was measured before is kept: eagle3-remote runs show {record.run_id}")
         raise error

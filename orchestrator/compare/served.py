@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from orchestrator.compare.served_acceptance import Acceptance, acceptance
 from orchestrator.compare.served_pairing import Pairing, pair
+from orchestrator.compare.served_part import Part, unfinished
 from orchestrator.compare.served_speed import Speed, speed
 from remote_payload.schema.bench import BenchResult, PointFacts, RequestSample, ServerFacts, Side
 
@@ -85,11 +86,13 @@ class ServedFigures:
     loads: tuple[LoadFigures, ...]
     pairs: tuple[PairedLoad, ...]
     draft: Draft
+    part: Part | None = None
+    """How far a run came that ended early; None = to its end."""
 
     @property
     def valid(self) -> bool:
-        """Whether every load is a measurement."""
-        return bool(self.loads) and all(load.valid for load in self.loads)
+        """Whether the run came to its end and every load is a measurement."""
+        return self.part is None and bool(self.loads) and all(load.valid for load in self.loads)
 
 
 def served_figures(result: BenchResult, requests: Sequence[RequestSample]) -> ServedFigures:
@@ -101,7 +104,8 @@ def served_figures(result: BenchResult, requests: Sequence[RequestSample]) -> Se
     pairs = tuple(
         _paired(load, plain[load.key], greedy=greedy) for load in loads if load.side == "spec" and load.key in plain
     )
-    return ServedFigures(loads=loads, pairs=pairs, draft=draft_of(result.servers))
+    part = unfinished(result, tuple(item.point for item in requests))
+    return ServedFigures(loads=loads, pairs=pairs, draft=draft_of(result.servers), part=part)
 
 
 def draft_of(servers: Sequence[ServerFacts]) -> Draft:

@@ -85,6 +85,8 @@ _TOLD: dict[ServedVerdict, tuple[str, ...]] = {
 
 
 def _top(result: BenchResult, figures: ServedFigures) -> tuple[ServedVerdict, str]:
+    if figures.part is not None:
+        return "invalid", f"the run ended early, {figures.part.words}: no measurement"
     if not figures.loads:
         return "nothing_measured", "no load of our own was measured" if result.harness else "nothing was measured"
     if not figures.valid:

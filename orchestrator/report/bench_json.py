@@ -21,6 +21,7 @@ def bench_json(report: BenchReport) -> dict[str, Any]:
         },
         "checks": [dataclasses.asdict(item) for item in diagnosis.results],
         "valid": figures.valid,
+        "part": None if figures.part is None else dataclasses.asdict(figures.part),
         "draft": {**dataclasses.asdict(figures.draft), "ceiling": figures.draft.ceiling},
         "loads": [_load(load, figures.draft.num_draft_tokens) for load in figures.loads],
         "pairs": [_pair(item) for item in figures.pairs],

@@ -41,7 +41,8 @@ def run_text(report: RunReport, *, width: int = 110, verbose: bool = False, kept
         figures = bench_blocks(report.bench, width, verbose=verbose)
     else:
         return "\n".join(head(report.record, width))
-    run = head(report.record, width) if verbose else brief_head(report.record, width)
+    ended_badly = report.record.phase != "succeeded"
+    run = head(report.record, width) if verbose or ended_badly else brief_head(report.record, width)
     blocks = [*figures, run]
     return "\n\n".join("\n".join(block) for block in blocks if block)
 

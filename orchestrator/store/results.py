@@ -65,14 +65,17 @@ def read_bench(run: RunDir) -> BenchResult:
     return read_record(BenchResult, read_text(path), where=str(path), error=StoreError)
 
 
-def read_requests(run: RunDir) -> tuple[RequestSample, ...]:
-    """Every request of a served benchmark, in file order; none where SGLang's own tool alone was run."""
-    return _records(RequestSample, run.result / "requests.jsonl.gz")
+def read_requests(run: RunDir, *, whole: bool = True) -> tuple[RequestSample, ...]:
+    """Every request of a served benchmark, in file order; none where SGLang's own tool alone was run.
+
+    Of a run that was ended (not `whole`) what was written before.
+    """
+    return _records(RequestSample, run.result / "requests.jsonl.gz", cut_ok=not whole)
 
 
-def read_machine(run: RunDir) -> tuple[MachineSample, ...]:
-    """The machine while it was measured, in file order."""
-    return _records(MachineSample, run.result / "machine.jsonl.gz")
+def read_machine(run: RunDir, *, whole: bool = True) -> tuple[MachineSample, ...]:
+    """The machine while it was measured, in file order; `whole` as for `read_requests`."""
+    return _records(MachineSample, run.result / "machine.jsonl.gz", cut_ok=not whole)
 
 
 def read_harness(run: RunDir, names: Sequence[str]) -> dict[str, str]:
@@ -81,10 +84,10 @@ def read_harness(run: RunDir, names: Sequence[str]) -> dict[str, str]:
     return {name: read_text(path) for name, path in paths.items() if path.is_file()}
 
 
-def _records(record: type[R], path: Path) -> tuple[R, ...]:
+def _records(record: type[R], path: Path, *, cut_ok: bool) -> tuple[R, ...]:
     if not path.is_file():
         return ()
-    numbered = enumerate(_lines(path), start=1)
+    numbered = enumerate(_lines(path, cut_ok=cut_ok), start=1)
     return tuple(
         read_record(record, line, where=f"{path}, line {number}", error=StoreError) for number, line in numbered
     )
@@ -102,12 +105,15 @@ def _rows_and_hits(path: Path) -> tuple[tuple[RowFacts, ...], tuple[ReadingHits,
     return tuple(rows), tuple(hits)
 
 
-def _lines(path: Path) -> Iterator[bytes]:
+def _lines(path: Path, *, cut_ok: bool = False) -> Iterator[bytes]:
+    """`cut_ok`: whoever wrote it may have been killed; its whole lines count."""
     with translated("read", path):
         try:
             with gzip.open(path, "rb") as file:
-                yield from file
+                yield from (line for line in file if not cut_ok or line.endswith(b"\n"))
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            if cut_ok and isinstance(error, EOFError):
+                return
             raise StoreError(f"{path}: expected a whole gzip file, found: {error}") from None
 
 

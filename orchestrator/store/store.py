@@ -117,9 +117,12 @@ class Store:
             shutil.rmtree(gone)
 
     def has_figures(self, record: RunRecord) -> bool:
-        """Whether a whole result with figures to judge came home."""
-        is_over = record.job_kind in ("standalone", "bench") and record.phase == "succeeded"
-        return is_over and self.run_dir(record.run_id).manifest.is_file()
+        """Whether a result with figures to judge came home whole; of a served benchmark also one that ended early."""
+        run = self.run_dir(record.run_id)
+        is_over = record.state is not None and record.state.is_terminal
+        is_part = is_over and record.job_kind == "bench" and (run.result / "bench.json").is_file()
+        is_done = record.job_kind in ("standalone", "bench") and record.phase == "succeeded"
+        return (is_done or is_part) and run.manifest.is_file()
 
     def verify(self, run_id: str) -> tuple[str, ...]:
         """Compare the run's result files with their manifest; each problem is a sentence, none means all is well."""

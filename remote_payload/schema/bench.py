@@ -231,6 +231,12 @@ class BenchResult(Record):
     workload: WorkloadFacts
     points: tuple[PointFacts, ...]
     harness: tuple[HarnessRun, ...] = ()
+    whole: bool = True
+    """False = written on the way; the job ended before it was done, or has not ended yet."""
+    planned: int | None = None
+    """How many points (or calls of SGLang's own tool) the job was to measure; None = an older record."""
+    repeats: int | None = None
+    """Of each load."""
     python: str
     host_cpus: int
     gpus: tuple[str, ...] = ()

@@ -5,6 +5,7 @@ import json
 import os
 import platform
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from remote_payload.failure import JobFailure
@@ -28,8 +29,9 @@ RESULT_NAME = "bench.json"
 def run(job: BenchJob, result_folder: Path, report: Report) -> None:
     """Serve and measure; leaves `bench.json`, `requests.jsonl.gz`, `machine.jsonl.gz` (and harness files).
 
-    Failed requests are counted, not raised. When the job fails on its way, what was measured before stays, `bench.json`
-    included, and every server of ours is stopped. Raises JobFailure.
+    Failed requests are counted, not raised. `bench.json` is written anew after each point, so that whatever ends the
+    job, a failure (which stops every server of ours) or a signal, what was measured before stays, as unfinished.
+    Raises JobFailure.
     """
     began_s = time.monotonic()
     journal = Journal(report)
@@ -46,12 +48,12 @@ def run(job: BenchJob, result_folder: Path, report: Report) -> None:
     ):
         bench = _Bench(job, result_folder, journal, points, installed, prompts)
         try:
-            bench.run()
+            bench.run(began_s)
         except JobFailure:
-            if points.facts or bench.harness.runs:
-                bench.write(began_s)
+            if points.kept or bench.harness.runs:
+                bench.write(began_s, whole=False)
             raise
-        bench.write(began_s)
+        bench.write(began_s, whole=True)
 
 
 class _Bench:
@@ -70,14 +72,16 @@ class _Bench:
         self._installed, self._prompts = installed, prompts
         self._is_rendered = False
         self._servers: list[ServerFacts] = []
+        self._gpus: tuple[str, ...] | None = None
         self.harness = Harness(job, folder, journal, installed.bench_module)
 
-    def run(self) -> None:
+    def run(self, began_s: float) -> None:
         """Every start in its order. Raises JobFailure."""
         for number, one in enumerate(starts(self._job)):
             running = self._running(one, number)
             try:
-                self._on(running, one, number)
+                for _ in self._on(running, one, number):
+                    self.write(began_s, whole=False, running=running)
             finally:
                 if not running.facts.attached:
                     self._journal.phase("stop", f"server {number} ({running.facts.side})")
@@ -93,7 +97,8 @@ class _Bench:
             return running
         return start(self._job, one.side, number, self._folder, self._journal.pass_on)
 
-    def _on(self, running: Running, one: Start, number: int) -> None:
+    def _on(self, running: Running, one: Start, number: int) -> Iterator[None]:
+        """Yields after each load."""
         self._render(running)
         for repeat in one.repeats:
             for load in loads(self._job):
@@ -101,6 +106,7 @@ class _Bench:
                     self._points.measure(running, self._prompts, load, repeat, number)
                 else:
                     self.harness.run(running, self._prompts, load)
+                yield
 
     def _render(self, running: Running) -> None:
         """Once, by the first server: both sides are asked the same ids."""
@@ -113,17 +119,23 @@ class _Bench:
             self._prompts = rendered
         self._is_rendered = True
 
-    def write(self, began_s: float) -> None:
-        """`bench.json`, from what is known."""
+    def write(self, began_s: float, *, whole: bool, running: Running | None = None) -> None:
+        """`bench.json`, from what is known; `running`: the server that is up meanwhile."""
+        if self._gpus is None:  # once: a hung nvidia-smi takes its whole deadline every time
+            self._gpus = tuple(gpu.name for gpu in look_at_gpus().gpus)
+        up = () if running is None else (running.facts,)
         result = BenchResult(
             sglang=self._installed,
-            servers=tuple(self._servers),
+            servers=(*self._servers, *up),
             workload=self._prompts.facts(self._job),
             points=tuple(self._points.facts),
             harness=tuple(self.harness.runs),
+            whole=whole,
+            planned=sum(len(one.repeats) for one in starts(self._job)) * len(loads(self._job)),
+            repeats=self._job.repeats,
             python=platform.python_version(),
             host_cpus=os.cpu_count() or 0,
-            gpus=tuple(gpu.name for gpu in look_at_gpus().gpus),
+            gpus=self._gpus,
             seconds=time.monotonic() - began_s,
             warnings=tuple(self._journal.warnings),
         )

@@ -52,6 +52,8 @@ class Machine:
         finally:
             over.set()
             thread.join(DEADLINE_S + 2 * INTERVAL_S)
+            if not thread.is_alive():
+                self._file.flush()  # whatever ends the job leaves these
 
     def _until(self, over: threading.Event) -> None:
         due_s = time.monotonic()

@@ -82,6 +82,8 @@ class Points:
         self._job, self._journal, self._machine = job, journal, machine
         self._file = gzip.open(folder / REQUESTS_NAME, "wt", encoding="ascii")  # noqa: SIM115 - closed by close()
         self.facts: list[PointFacts] = []
+        self.kept = 0
+        """Requests that are in the file."""
 
     def close(self) -> None:
         """Finish the file of requests."""
@@ -178,6 +180,7 @@ class Points:
         for sample in measured.samples:
             self._file.write(to_json(sample) + "\n")
         self._file.flush()
+        self.kept += len(measured.samples)
 
 
 def _see_it_end(running: Running, measured: Measured) -> None:

@@ -10,6 +10,7 @@ from orchestrator.compare.served import draft_of, served_figures
 from orchestrator.compare.served_acceptance import acceptance, depth_profile
 from orchestrator.compare.served_pairing import identical_outputs, pair, repeated_outputs, speedup_of
 from orchestrator.compare.served_speed import mean_of_repeats, speed, spread, tpot_s
+from remote_payload.schema.bench import BenchResult
 from tests.support.made_bench import made_bench, made_paired, made_point, made_request, made_server
 
 SAMPLE = (11, 14, 11, 4, 0, 3)
@@ -207,3 +208,18 @@ def _speed(tok_s: float):
     found = speed([(made_point(0, items), items)])
     assert math.isclose(found.throughput.value or 0, tok_s)
     return found
+
+
+def test_a_run_that_ended_early_is_no_measurement() -> None:
+    result, requests = made_paired(repeats=3)
+    points = result.points[:5]  # the third repeat's plain side is missing
+    values = {**vars(result), "points": points, "whole": False, "planned": 6, "repeats": 3}
+    figures = served_figures(BenchResult(**values), requests)
+    assert figures.part is not None
+    assert (figures.part.done, figures.part.repeats_done, figures.part.lost_requests) == (5, 2, 8)
+    assert figures.part.words == (
+        "2 of 3 repeats finished, 5 of 6 points; 8 requests of the next one came back and count nowhere"
+    )
+    assert not figures.valid
+    assert sum(len(load.requests) for load in figures.loads) == 40
+    assert served_figures(result, requests).part is None

@@ -5,8 +5,10 @@ import pytest
 
 from orchestrator.errors import InvalidRunError, StoreError
 from orchestrator.store import Store
-from orchestrator.store.results import read_heldout, read_hits, read_standalone
+from orchestrator.store.results import read_heldout, read_hits, read_requests, read_standalone
 from remote_payload.rundir import RunDir
+from remote_payload.schema import to_json
+from tests.support.made_bench import made_request
 from tests.support.made_results import made_declared, made_readings, made_result
 from tests.support.made_runs import made_run, put_files, put_standalone
 
@@ -73,3 +75,20 @@ def test_broken_hits_name_the_file(store: Store, data: bytes) -> None:
         return
     with pytest.raises(StoreError, match=r"hits\.jsonl\.gz"):
         read_hits(run)
+
+
+def test_of_a_run_that_was_killed_the_whole_lines_count(store: Store) -> None:
+    run = store.begin(made_run())
+    lines = "".join(f"{to_json(made_request(0, number, index=number))}\n" for number in range(40)).encode()
+    run.result.mkdir()
+    path = run.result / "requests.jsonl.gz"
+    whole = gzip.compress(lines)
+    path.write_bytes(whole)
+    assert len(read_requests(run)) == 40
+    path.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(StoreError, match=r"requests\.jsonl\.gz: expected a whole gzip file"):
+        read_requests(run)
+    assert 0 < len(read_requests(run, whole=False)) < 40
+    path.write_bytes(b"no gzip")
+    with pytest.raises(StoreError):
+        read_requests(run, whole=False)

@@ -16,7 +16,7 @@ from remote_payload.schema.record import from_json
 from remote_payload.schema.run import Event
 from remote_payload.sglang_bench import machine_samples
 from remote_payload.sglang_bench.job import run
-from remote_payload.sglang_bench.points import Start, loads, starts
+from remote_payload.sglang_bench.points import Points, Start, loads, starts
 from tests.support.answering_server import RECORDED_META, AnsweringServer, Reply
 
 SPECULATING = {
@@ -176,7 +176,25 @@ def test_what_was_measured_before_a_failure_stays(bench: Bench) -> None:
     with pytest.raises(JobFailure):
         bench.run(concurrency=(1, 2))
     assert len(bench.result.points) == 1
+    assert (bench.result.whole, bench.result.planned, bench.result.repeats) == (False, 2, 1)
     assert len(bench.samples) == 6
+
+
+def test_after_each_point_the_result_is_on_disk(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever kills the worker leaves it there."""
+    found: list[tuple[int, bool, int, str | None]] = []
+    points = Points.measure
+
+    def measure(*words: Any) -> None:
+        if (bench.folder / "bench.json").exists():
+            left = bench.result
+            found.append((len(left.points), left.whole, left.planned or 0, left.servers[0].stopped))
+        points(*words)
+
+    monkeypatch.setattr(Points, "measure", measure)
+    result = bench.run(repeats=3)
+    assert found == [(1, False, 3, None), (2, False, 3, None)]
+    assert (len(result.points), result.whole, result.servers[0].stopped) == (3, True, "left")
 
 
 def test_progress_is_told_with_rate_and_accept_length(bench: Bench) -> None:

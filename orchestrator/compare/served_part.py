@@ -1,0 +1,54 @@
+"""What of a served benchmark was measured before it ended early: worth a look, never a measurement."""
+
+from dataclasses import dataclass
+
+from remote_payload.schema.bench import BenchResult
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """An unfinished run: how far it came."""
+
+    done: int
+    """Points (or calls of SGLang's own tool) that were measured to their end."""
+    planned: int
+    repeats_done: int | None
+    """Repeats of which every load was measured, on both sides where there are two; None = not known of its own tool."""
+    repeats: int
+    lost_requests: int
+    """Requests that came back within the point that was never finished; they are in no figure."""
+
+    @property
+    def words(self) -> str:
+        """e.g. `2 of 3 repeats finished, 5 of 6 points`."""
+        points = f"{self.done} of {self.planned} {'calls' if self.repeats_done is None else 'points'}"
+        if self.repeats_done is None or self.repeats < 2:
+            told = f"{points} finished"
+        else:
+            told = f"{self.repeats_done} of {self.repeats} repeats finished, {points}"
+        if not self.lost_requests:
+            return told
+        plural = "" if self.lost_requests == 1 else "s"
+        return f"{told}; {self.lost_requests} request{plural} of the next one came back and count nowhere"
+
+
+def unfinished(result: BenchResult, request_points: tuple[int, ...]) -> Part | None:
+    """None where the run came to its end; `request_points`: the point of each request that came home."""
+    if result.whole:
+        return None
+    done = len(result.points) + len(result.harness)
+    planned, repeats = max(result.planned or done, done), result.repeats or 1
+    known = {point.point for point in result.points}
+    return Part(
+        done=done,
+        planned=planned,
+        repeats_done=None if result.harness else _whole_repeats(result, planned // repeats),
+        repeats=repeats,
+        lost_requests=sum(point not in known for point in request_points),
+    )
+
+
+def _whole_repeats(result: BenchResult, points_each: int) -> int:
+    """How many repeats have all their points."""
+    of = [point.repeat for point in result.points]
+    return sum(of.count(repeat) == points_each for repeat in set(of))
