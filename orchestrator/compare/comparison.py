@@ -2,8 +2,9 @@
 
 Verdicts, of the change oriented so that more is better, its 95 % interval [lo, hi] and a practical margin m:
 lo > m is improved, hi < -m regressed, [lo, hi] within (-m, m) equivalent, 0 outside [lo, hi] a small change, anything
-else inconclusive, with the change that could have been seen and the samples that would be needed. Without an interval
-it is a single run. Never "no difference".
+else inconclusive, with the change that could have been seen and the samples that would be needed. A metric of which
+neither more nor less is better is `changed` where it would be improved or regressed. Without an interval it is a single
+run (or, with too few prompts, inconclusive). Never "no difference".
 """
 
 from collections.abc import Mapping
@@ -19,6 +20,7 @@ Verdict = Literal[
     "regressed",
     "equivalent",
     "small change",
+    "changed",
     "inconclusive",
     "single run",
     "not comparable",
@@ -47,6 +49,8 @@ class Comparison:
     theirs: Estimate
     change: Estimate
     """Ratio - 1, or difference for shares, with its 95 % interval."""
+    bootstrap: Estimate | None = None
+    """The same change with a percentile interval of resampled prompts, where that was asked for."""
     verdict: Verdict
     margin: float
     level: Literal["prompt", "run", "summary"]
