@@ -95,8 +95,11 @@ def test_the_payload_takes_nothing_from_the_laptop_nor_from_elsewhere() -> None:
 # Which rooms a room may import; the arrows of the house.
 ARROWS = {
     "cli": {"pipeline", "compare", "diagnosis", "report", "store", "records", "config", "jobfile", "updates", "errors",
-            "outcome", "review", "demo", "importers", "cli"},
+            "outcome", "review", "measurements", "operands", "expectations", "demo", "importers", "cli"},
     "review": {"compare", "report", "store", "records", "errors"},
+    "measurements": {"review", "compare", "diagnosis", "report", "store", "records", "errors"},
+    "operands": {"measurements", "compare", "importers", "store", "records", "errors"},
+    "expectations": {"measurements", "operands", "compare", "store", "config", "jobfile", "records", "errors"},
     "pipeline": {"order", "following", "remote", "store", "records", "config", "updates", "errors"},
     "order": {"jobfile", "remote", "records", "config", "errors"},
     "following": {"remote", "store", "records", "updates", "errors"},

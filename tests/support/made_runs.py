@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import json
+from collections.abc import Sequence
 
 from orchestrator.records import RunHost, RunRecord
 from orchestrator.store import Store
@@ -19,6 +20,7 @@ from remote_payload.schema import (
     StandaloneResult,
     to_json,
 )
+from remote_payload.schema.record import Record
 from remote_payload.schema.run import RunPhase
 
 
@@ -89,4 +91,9 @@ def put_standalone(
 
 def packed_lines(rows: tuple[RowFacts, ...], hits: tuple[ReadingHits, ...]) -> bytes:
     """A file of hits."""
-    return gzip.compress("".join(f"{to_json(item)}\n" for item in (*rows, *hits)).encode(), mtime=0)
+    return packed_json_lines((*rows, *hits))
+
+
+def packed_json_lines(records: Sequence[Record]) -> bytes:
+    """Records, a line each, as a job writes them."""
+    return gzip.compress("".join(f"{to_json(item)}\n" for item in records).encode(), mtime=0)

@@ -1,0 +1,116 @@
+"""Under which circumstances a served benchmark was made: hard, soft, and every argument its server ran with."""
+
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+
+from orchestrator.compare.served import LoadFigures, effective
+from orchestrator.records.measurement import Fact
+from remote_payload.schema.bench import BenchResult, ServerFacts
+
+HARNESS = "eagle3-remote client, definitions 1"
+"""Goes up where a metric of ours comes to mean something else."""
+HARD_ARGUMENTS = {
+    "target": "model_path",
+    "dtype": "dtype",
+    "quantization": "quantization",
+    "kv_cache_dtype": "kv_cache_dtype",
+    "tp": "tp_size",
+    "dp": "dp_size",
+    "ep": "ep_size",
+    "pp": "pp_size",
+}
+"""Hard facts and the server argument that tells each."""
+DRAFT_ARGUMENTS = {
+    "draft": "speculative_draft_model_path",
+    "draft_quantization": "speculative_draft_model_quantization",
+    "algorithm": "speculative_algorithm",
+    "num_steps": "speculative_num_steps",
+    "eagle_topk": "speculative_eagle_topk",
+    "num_draft_tokens": "speculative_num_draft_tokens",
+}
+"""The same of the drafter; `none` on the plain side."""
+SOFT_ARGUMENTS = ("attention_backend", "cuda_graph_max_bs", "mem_fraction_static", "disable_cuda_graph")
+_ABSENT_MEANS = {"quantization": "none", "draft_quantization": "none", "pp": "1", "ep": "1", "dp": "1", "tp": "1"}
+"""Arguments that a server which tells its others leaves out, or has null, where nothing was asked for."""
+_SIMULATED = "SGLANG_SIMULATE_ACC_LEN"
+
+
+class BenchFacts:
+    """The circumstances of one result's loads; `soft` adds what the run's record tells, e.g. the host."""
+
+    def __init__(self, result: BenchResult, soft: Mapping[str, str | None]) -> None:
+        self._result, self._soft = result, soft
+
+    def hard(self, load: LoadFigures) -> tuple[Fact, ...]:
+        """What must be alike."""
+        servers, workload = self._servers(load), self._result.workload
+        found: dict[str, str | None] = {name: _told(servers, name, key) for name, key in HARD_ARGUMENTS.items()}
+        for name, key in DRAFT_ARGUMENTS.items():
+            found[name] = "none" if load.side == "plain" else _told(servers, name, key)
+        found["gpu"] = " + ".join(sorted(set(self._result.gpus))) or "none"
+        found |= {
+            "dataset": PurePosixPath(workload.source).name or workload.source,
+            "prompts_sha256": workload.sha256[:16],
+            "prompts": str(workload.prompts),
+            "temperature": f"{workload.temperature:g}",
+            "top_p": "unset" if workload.top_p is None else f"{workload.top_p:g}",
+            "top_k": "unset" if workload.top_k is None else str(workload.top_k),
+            "max_new_tokens": str(workload.max_new_tokens),
+            "ignore_eos": str(workload.ignore_eos).lower(),
+            "harness": HARNESS,
+            "simulated_acceptance": self._simulated(servers),
+            "cache_policy": self._cache(load, servers),
+        }
+        return tuple(Fact(name=name, value=value) for name, value in found.items())
+
+    def soft(self, load: LoadFigures) -> tuple[Fact, ...]:
+        """What should be alike."""
+        servers, result = self._servers(load), self._result
+        found: dict[str, str | None] = {"sglang_version": result.sglang.version}
+        found |= {name: _told(servers, name, name) for name in SOFT_ARGUMENTS}
+        found |= {
+            "python": result.python,
+            "host_cpus": str(result.host_cpus),
+            "gpus_of_the_host": str(len(result.gpus)),
+            "prompts_path": result.workload.source,
+            "seed": str(result.workload.seed),
+            "attached": str(any(server.attached for server in servers)).lower(),
+            **self._soft,
+        }
+        return tuple(Fact(name=name, value=value) for name, value in found.items())
+
+    def arguments(self, load: LoadFigures) -> tuple[Fact, ...]:
+        """Every argument that the server tells, by name."""
+        found: dict[str, str | None] = {}
+        for server in self._servers(load)[:1]:
+            found = {fact.name: fact.effective for fact in server.arguments}
+        return tuple(Fact(name=name, value=found[name]) for name in sorted(found))
+
+    def _servers(self, load: LoadFigures) -> tuple[ServerFacts, ...]:
+        starts = {point.start for point in load.points}
+        return tuple(server for server in self._result.servers if server.side == load.side and server.start in starts)
+
+    def _simulated(self, servers: tuple[ServerFacts, ...]) -> str:
+        length = next((value for server in servers if (value := effective(server, _SIMULATED))), None)
+        if length is not None:
+            return str(length)
+        return "yes" if self._result.sglang.simulates_acceptance else "no"
+
+    def _cache(self, load: LoadFigures, servers: tuple[ServerFacts, ...]) -> str:
+        if any(effective(server, "disable_radix_cache") is True for server in servers):
+            return "prefix cache off"
+        flushed = all(point.flushed for point in load.points)
+        return "flushed before each point" if flushed else "not flushed"
+
+
+def _told(servers: tuple[ServerFacts, ...], name: str, argument: str) -> str | None:
+    """An argument's value in words; None = no server tells. Several starts that differ: all values."""
+    values = [effective(server, argument) for server in servers]
+    known = list(dict.fromkeys(_word(value) for value in values if value is not None))
+    if known:
+        return " / ".join(known)
+    return _ABSENT_MEANS.get(name) if any(server.arguments for server in servers) else None
+
+
+def _word(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,98 @@
+"""A load's throughput and latencies, a value a repeat: requests of one repeat share batches and are no sample."""
+
+from collections.abc import Callable, Sequence
+
+from orchestrator.compare import definitions
+from orchestrator.compare.served import LoadFigures
+from orchestrator.compare.served_speed import Spread, point_seconds, point_throughput, spread, tokens_of, tpot_s
+from orchestrator.records.measurement import Series
+from remote_payload.schema.bench import PointFacts, RequestSample
+
+Repeat = tuple[PointFacts, tuple[RequestSample, ...]]
+_SUMMARIES = (("", "median"), ("_p90", "90th percentile"), ("_p99", "99th percentile"))
+
+
+def repeat_series(run_id: str, load: LoadFigures) -> list[Series]:
+    """Everything that a repeat has one value of; a metric that a repeat does not tell is left out of that repeat."""
+    repeats = _repeats(load)
+    rates: tuple[tuple[str, str, str, Callable[[PointFacts, Sequence[RequestSample]], float | None]], ...] = (
+        ("output_throughput_tok_s", "tok/s", definitions.OUTPUT_THROUGHPUT, point_throughput),
+        ("total_throughput_tok_s", "tok/s", definitions.TOTAL_THROUGHPUT, _total),
+        ("request_throughput_req_s", "req/s", definitions.REQUEST_THROUGHPUT, _requests),
+    )
+    found = [
+        _run_level(run_id, name, unit, words, [(point, of(point, some)) for point, some in repeats])
+        for name, unit, words, of in rates
+    ]
+    latencies = (
+        ("ttft_s", "s", definitions.TTFT, _ttft),
+        ("tpot_s", "s", definitions.TPOT, _tpot),
+        ("e2e_s", "s", definitions.E2E, _e2e),
+        ("user_tok_s", "tok/s", definitions.USER_THROUGHPUT, _user),
+    )
+    for name, unit, words, of_requests in latencies:
+        spreads = [(point, of_requests(some)) for point, some in repeats]
+        for suffix, summary in _SUMMARIES:
+            values = [(point, _summary(item, suffix)) for point, item in spreads]
+            found.append(_run_level(run_id, f"{name}{suffix}", unit, words.format(summary=summary), values))
+    return [series for series in found if series is not None]
+
+
+def speedups(run_id: str, spec: LoadFigures, plain: LoadFigures) -> list[Series]:
+    """Throughput over that of plain decoding, repeat by repeat, where both sides have the repeat."""
+    theirs = {point.repeat: point_throughput(point, some) for point, some in _repeats(plain)}
+    values = []
+    for point, some in _repeats(spec):
+        ours, other = point_throughput(point, some), theirs.get(point.repeat)
+        values.append((point, ours / other if ours and other else None))
+    found = _run_level(run_id, "speedup", "ratio", definitions.SPEEDUP, values)
+    return [] if found is None else [found]
+
+
+def _repeats(load: LoadFigures) -> list[Repeat]:
+    good = [point for point in load.points if not point.failed]
+    return [(point, tuple(item for item in load.requests if item.point == point.point)) for point in good]
+
+
+def _run_level(
+    run_id: str, metric: str, unit: str, definition: str, values: Sequence[tuple[PointFacts, float | None]]
+) -> Series | None:
+    known = [(f"{run_id}/{point.repeat}", value) for point, value in values if value is not None]
+    if not known:
+        return None
+    keys, numbers = zip(*known, strict=True)
+    return Series(metric=metric, unit=unit, definition=definition, level="run", keys=keys, y=numbers)
+
+
+def _total(point: PointFacts, requests: Sequence[RequestSample]) -> float | None:
+    seconds = point_seconds(point)
+    prompts = [item.prompt_tokens for item in requests]
+    if not seconds or not requests or None in prompts:
+        return None
+    return (sum(tokens_of(item) for item in requests) + sum(count or 0 for count in prompts)) / seconds
+
+
+def _requests(point: PointFacts, requests: Sequence[RequestSample]) -> float | None:
+    seconds = point_seconds(point)
+    return len(requests) / seconds if seconds and requests else None
+
+
+def _ttft(requests: Sequence[RequestSample]) -> Spread:
+    return spread([item.chunk_s[0] - item.sent_s for item in requests if item.chunk_s])
+
+
+def _tpot(requests: Sequence[RequestSample]) -> Spread:
+    return spread([value for item in requests if (value := tpot_s(item)) is not None])
+
+
+def _e2e(requests: Sequence[RequestSample]) -> Spread:
+    return spread([item.chunk_s[-1] - item.sent_s for item in requests if item.chunk_s])
+
+
+def _user(requests: Sequence[RequestSample]) -> Spread:
+    per_token = [value for item in requests if (value := tpot_s(item)) is not None]
+    return spread([1 / value for value in per_token if value > 0], upwards=False)
+
+
+def _summary(item: Spread, suffix: str) -> float | None:
+    return {"": item.median, "_p90": item.p90, "_p99": item.p99}[suffix]

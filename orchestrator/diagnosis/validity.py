@@ -1,0 +1,83 @@
+"""Whether a load of a served benchmark is a measurement at all, and what to keep in mind where it is one.
+
+No measurement: failed or unanswered requests, a run that ended early, other people's traffic, a prefix cache that
+nobody flushed, a GPU that had to slow down, plain decoding that came out slower than any server's.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from orchestrator.compare.extract_bench import Judged, LoadKey, load_key
+from orchestrator.compare.served import LoadFigures, ServedFigures
+from orchestrator.diagnosis.finding import CheckResult
+from orchestrator.diagnosis.served_measurement import (
+    BASELINE,
+    CACHE,
+    REQUESTS,
+    TRAFFIC,
+    check_answers,
+    check_baseline,
+    check_load,
+    check_machine,
+    check_workload,
+)
+from remote_payload.schema.bench import BenchResult, MachineSample, RequestSample
+
+SLOWDOWNS = {0x08: "hardware slowdown", 0x20: "software thermal limit", 0x40: "heat", 0x80: "power brake"}
+"""Bits of nvidia-smi's active clock reasons that slow a GPU below what it can; a power cap is its usual state."""
+BUSY = 0.5
+
+
+def judge_loads(
+    result: BenchResult,
+    requests: Sequence[RequestSample],
+    figures: ServedFigures,
+    machine: Sequence[MachineSample] = (),
+) -> Mapping[LoadKey, Judged]:
+    """What speaks against each load, by what names it."""
+    common = () if figures.part is None else (f"the run ended early, {figures.part.words}",)
+    general = [
+        *check_workload(result.workload),
+        *check_machine(machine),
+        *([check_answers(requests)] if requests else []),
+    ]
+    told = tuple(item.summary for item in general if item.outcome == "finding")
+    suspicious = [item for item in figures.pairs if item.pairing.suspicious]
+    words = [item.summary for item in check_baseline(figures) if item.title == BASELINE.title]
+    judged = {}
+    for load in figures.loads:
+        findings = [item for item in check_load(load) if item.outcome == "finding"]
+        invalid = [*common, *(item.summary for item in findings if _voids(item, load)), *_slowed(load, machine)]
+        if not load.requests and not load.failed:
+            invalid.append("no request was answered")
+        paired = [text for item, text in zip(suspicious, words, strict=True) if load is item.plain]
+        noted = [text for item, text in zip(suspicious, words, strict=True) if load is item.spec]
+        warnings = [*(item.summary for item in findings if not _voids(item, load)), *told, *noted]
+        judged[load_key(load)] = Judged(invalid=tuple(invalid + paired), warnings=tuple(warnings))
+    return judged
+
+
+def _voids(item: CheckResult, load: LoadFigures) -> bool:
+    if item.title == CACHE.title:  # after a flush it is what the prompts share among themselves: the same every time
+        return not all(point.flushed for point in load.points)
+    return item.title in (REQUESTS.title, TRAFFIC.title)
+
+
+def _slowed(load: LoadFigures, machine: Sequence[MachineSample]) -> list[str]:
+    """GPUs that were held back while they worked on this load."""
+    spans = [(point.began_unix_s, point.began_unix_s + (point.last_token_s or 0.0)) for point in load.points]
+    found: dict[tuple[int, str], None] = {}
+    for item in machine:
+        during = any(start <= item.time_unix_s <= end for start, end in spans)
+        if item.gpu is None or not during or (item.utilization or 0) <= BUSY:
+            continue
+        for bit, words in SLOWDOWNS.items():
+            if _bits(item.throttle) & bit:
+                found[item.gpu, words] = None
+    return [f"GPU {gpu} was slowed down while it was measured: {words}" for gpu, words in found]
+
+
+def _bits(text: str | None) -> int:
+    try:
+        return int(text or "0", 16)
+    except ValueError:
+        return 0  # words of another tool
