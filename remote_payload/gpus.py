@@ -34,8 +34,9 @@ class _SmiError(Exception):
         self.facts = GpuFacts(answer=answer, problem=problem)
 
 
-def look_at_gpus(deadline_s: float = DEADLINE_S) -> GpuFacts:
-    """Ask nvidia-smi from PATH or its usual places."""
+def look_at_gpus(deadline_s: float | None = None) -> GpuFacts:
+    """Ask nvidia-smi from PATH or its usual places; None = `DEADLINE_S`."""
+    deadline_s = DEADLINE_S if deadline_s is None else deadline_s
     tool = shutil.which("nvidia-smi") or shutil.which("nvidia-smi", path="/usr/bin:/usr/local/bin:/usr/lib/wsl/lib")
     if tool is None:
         return GpuFacts(answer="no_nvidia_smi")

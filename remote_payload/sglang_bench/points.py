@@ -17,6 +17,7 @@ from remote_payload.sglang_bench.machine_samples import Machine
 from remote_payload.sglang_bench.progress import INTERVAL_S, Journal, Progress
 from remote_payload.sglang_bench.prompt import Prompt
 from remote_payload.sglang_bench.server import Running
+from remote_payload.sglang_bench.stall import Stall
 from remote_payload.sglang_bench.workload import PER_USER, Workload
 
 REQUESTS_NAME = "requests.jsonl.gz"
@@ -152,7 +153,8 @@ class Points:
         prompts = [source[index % len(source)] for index in range(count)]
         client = Client(target, len(self.facts), time.monotonic())
         users = Load(users=load.users or OPEN_WARMUP_USERS)
-        samples = client.run(prompts, users, lambda _: None, running.check).samples
+        stall = Stall(running, lambda: client.tokens, self._job.request_timeout_s)
+        samples = client.run(prompts, users, lambda _: None, stall.check).samples
         failed = [sample for sample in samples if sample.error is not None]
         running.check()
         if len(failed) == len(samples):
@@ -166,7 +168,8 @@ class Points:
 
     def _run(self, client: Client, running: Running, prompts: list[Prompt], load: Load) -> Measured:
         progress = Progress(self._journal, len(prompts))
-        watch = _every(INTERVAL_S, lambda: progress.tell(client.tokens), running.check)
+        stall = Stall(running, lambda: client.tokens, self._job.request_timeout_s)
+        watch = _every(INTERVAL_S, lambda: progress.tell(client.tokens), stall.check)
         try:
             measured = client.run(prompts, load, progress.count, watch)
             _see_it_end(running, measured)

@@ -26,14 +26,13 @@ from remote_payload.sglang_bench.command import HOST, server_argv, speculation, 
 from remote_payload.sglang_bench.environment import api_key, secret_values, server_environment
 from remote_payload.sglang_bench.gpu_memory import GpuMemory
 from remote_payload.sglang_bench.launch import Process
-from remote_payload.sglang_bench.phases import PhaseClock, bar_of
 from remote_payload.sglang_bench.ready import look, port_taken, wait_until_ready
 from remote_payload.sglang_bench.redact import redact_argv, redact_json
+from remote_payload.sglang_bench.telling import Telling, event
 
 Report = Callable[[Event], None]
 GRACE_S = 20.0
 """Between TERM and KILL; an idle server takes 3 to 10 s, one with a stuck request never ends by itself."""
-BAR_INTERVAL_S = 0.5
 
 
 class Running:
@@ -68,6 +67,19 @@ class Running:
         """Raise JobFailure(server), with its log's decisive lines, when the server of ours has ended."""
         if self.has_died and self._process is not None:
             raise self._process.failure()
+
+    @property
+    def heard(self) -> int:
+        """Lines of its log so far: they become more while it works; always 0 of a server that was attached to."""
+        return 0 if self._process is None else self._process.log.heard
+
+    def hangs(self, what: str) -> JobFailure:
+        """The failure of a server that lives and does nothing; `what` = how that was seen."""
+        if self._process is not None:
+            return self._process.failure(what)
+        return server_failure(
+            f"the server at {self.url} failed: {what}", hint="look at its log; nothing here started it, nothing ends it"
+        )
 
     def stop(self) -> ServerFacts:
         """TERM, bounded wait, KILL of the whole tree, GPU memory free; an attached server is left alone.
@@ -104,7 +116,7 @@ def start(job: BenchJob, side: Side, number: int, folder: Path, report: Report) 
         raise job_failure("`model` must name the target that is to be served")
     other = leftovers.warning_of(leftovers.find_leftovers())
     if other is not None:
-        report(_event("warning", "other_server", other))
+        report(event("warning", "other_server", other))
     # A container's published port is held by its proxy, which answers only where a server stands behind it.
     doubtful = bool(job.exec_prefix and job.port) and not look(f"http://{HOST}:{job.port}", None, None).answered
     if job.port is not None and not doubtful and not ports.is_free(job.port):
@@ -115,7 +127,7 @@ def start(job: BenchJob, side: Side, number: int, folder: Path, report: Report) 
     memory = GpuMemory()
     memory.begin()
     environment = server_environment(job, folder.parent)
-    telling = _Telling(report, f"server {number} ({side})")
+    telling = Telling(report, f"server {number} ({side})")
     began_s = time.monotonic()
     process = Process(
         job.exec_prefix,
@@ -171,7 +183,7 @@ def attach(job: BenchJob, report: Report) -> Running:
     argv = launched_with(info)
     asked = requested_of(argv or speculation(job))  # an old server does not tell; then the job's word must do
     environment = environment_of_listener(url)
-    report(_event("phase", "attached", url))
+    report(event("phase", "attached", url))
     facts = ServerFacts(
         side="spec" if info.get("speculative_algorithm") else "plain",
         start=0,
@@ -182,33 +194,6 @@ def attach(job: BenchJob, report: Report) -> Running:
         server_info=_as_text(info),
     )
     return Running(facts, key)
-
-
-class _Telling:
-    """Events of a start, from the lines of its log."""
-
-    def __init__(self, report: Report, name: str) -> None:
-        self._report, self._name = report, name
-        self._told_s = 0.0
-        self.clock = PhaseClock(time.monotonic(), lambda phase: report(_event("phase", phase, name)))
-
-    def read(self, line: str, now_s: float) -> None:
-        """One line of the log."""
-        self.clock.read(line, now_s)
-        bar = bar_of(line) if self.clock.name is not None and now_s - self._told_s >= BAR_INTERVAL_S else None
-        if bar is not None:
-            self._told_s = now_s
-            progress = _event("progress", self.clock.name or "", f"{self._name}: {bar.what}")
-            self._report(dataclasses.replace(progress, done=float(bar.done), total=float(bar.total), unit="pieces"))
-
-    def phase(self) -> str:
-        """Where the start is."""
-        return self.clock.name or "ready"
-
-    def finish(self, ready_s: float) -> None:
-        """It is ready."""
-        self.clock.finish(time.monotonic())
-        self._report(_event("note", "server_ready", f"{self._name} is ready after {ready_s:.1f} s"))
 
 
 def _draft_class(job: BenchJob, side: Side, loaded: str | None) -> tuple[ArgumentFact, ...]:
@@ -243,7 +228,3 @@ def _as_text(info: Mapping[str, Any]) -> str:
 
 def _own(state: Mapping[str, Any], info: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in state.items() if key not in info or info[key] != value}
-
-
-def _event(kind: Any, name: str, message: str) -> Event:
-    return Event(time_unix_s=time.time(), kind=kind, name=name, message=message)

@@ -2,7 +2,8 @@
 
 STAND_IN (JSON) says how: `log` (file to print), `info` (file that /server_info answers), `starting_s` (503 for so
 long), `health_s` (each /health takes so long), `dies` ([text, exit code] before it listens), `hangs` (never listens),
-`ignores_term`, `child` (a scheduler of its own session that ignores TERM too), `drains_s` (TERM takes so long).
+`ignores_term`, `child` (a scheduler of its own session that ignores TERM too), `drains_s` (TERM takes so long),
+`token_s` (pause before each of the four tokens of an answer).
 """
 
 import json
@@ -49,8 +50,26 @@ class Answers(BaseHTTPRequestHandler):
             self.answer(404, b'{"detail":"Not Found"}')
 
     def do_POST(self) -> None:
+        self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        if self.path == "/generate":
+            self.generate()
+            return
         code = 405 if BEHAVIOUR.get("flushes_by_get") else BEHAVIOUR.get("flush", 200)
         self.answer(code if self.path == "/flush_cache" else 404, b"Cache flushed.")
+
+    def generate(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Connection", "close")
+        self.end_headers()
+        for count in range(1, 5):
+            time.sleep(BEHAVIOUR.get("token_s", 0.0))
+            meta = {"id": "1", "prompt_tokens": 2, "completion_tokens": count, "cached_tokens": 0}
+            meta["finish_reason"] = {"type": "length", "length": 4} if count == 4 else None
+            piece = {"text": "x" * count, "output_ids": list(range(count)), "meta_info": meta}
+            self.wfile.write(b"data: " + json.dumps(piece).encode() + b"\n\n")
+            self.wfile.flush()
+        self.wfile.write(b"data: [DONE]\n\n")
 
     def answer(self, status: int, body: bytes) -> None:
         self.send_response(status)
