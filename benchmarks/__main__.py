@@ -5,10 +5,10 @@ import importlib
 import sys
 from pathlib import Path
 
-from benchmarks.lines import Line, Options, Skipped, machine_words, table
+from benchmarks.lines import SGLANG_PYTHON, Line, Options, Skipped, machine_words, table
 from tests.support.laptop import CHECKOUT
 
-NAMES = ("noop", "startup", "drafter", "sweep", "growth", "memory")
+NAMES = ("noop", "startup", "drafter", "sweep", "growth", "memory", "client", "saturation")
 
 
 def main() -> None:
@@ -22,6 +22,7 @@ def main() -> None:
     parser.add_argument("--peers", type=Path, metavar="PYTHON", help="a Python that has SpecForge and speculators")
     parser.add_argument("--ansible", type=Path, metavar="BIN", help="ansible-playbook; default: a venv is made for it")
     parser.add_argument("--pyinfra", type=Path, metavar="BIN", help="pyinfra; default: a venv is made for it")
+    parser.add_argument("--sglang", type=Path, metavar="PYTHON", help="a Python that has SGLang; default: .sglang-venv")
     arguments = parser.parse_args()
     unknown = set(arguments.names) - set(NAMES)
     if unknown:
@@ -32,6 +33,7 @@ def main() -> None:
         peers_python=arguments.peers and arguments.peers.absolute(),
         ansible=arguments.ansible and arguments.ansible.absolute(),
         pyinfra=arguments.pyinfra and arguments.pyinfra.absolute(),
+        sglang_python=(arguments.sglang or SGLANG_PYTHON).absolute(),
     )
     lines: list[Line | Skipped] = []
     for name in arguments.names or NAMES:

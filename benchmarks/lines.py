@@ -8,6 +8,10 @@ from pathlib import Path
 from typing import Literal
 
 from benchmarks.interleave import Cost, Spread
+from tests.support.laptop import CHECKOUT
+
+SGLANG_PYTHON = CHECKOUT / ".sglang-venv" / "bin" / "python"
+"""Where `make test-sglang` puts it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,6 +23,7 @@ class Options:
     peers_python: Path | None = None
     ansible: Path | None = None
     pyinfra: Path | None = None
+    sglang_python: Path = SGLANG_PYTHON
 
 
 @dataclass(frozen=True, kw_only=True)
