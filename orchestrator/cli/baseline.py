@@ -64,7 +64,7 @@ def list_baselines(*, as_json: bool) -> None:
     import dataclasses
 
     store = Store.default()
-    baselines, unreadable = store.baselines(), store.unreadable_baselines()
+    baselines, unreadable = store.baselines(), store.names.unreadable()
     if as_json:
         console.out_json(
             {
@@ -98,5 +98,5 @@ def show(name: str, *, as_json: bool) -> None:
 @click.argument("name")
 def rm(name: str) -> None:
     """Forget a baseline and its history; its runs stay."""
-    Store.default().remove_baseline(name)
+    Store.default().names.remove(name)
     console.note(f"removed baseline {name}")

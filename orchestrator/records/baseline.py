@@ -1,6 +1,7 @@
 """A baseline: a name, and everything it ever meant."""
 
 from orchestrator.records.names import NAME_RULE, is_name
+from remote_payload.rundir import RUN_ID_PATTERN
 from remote_payload.schema import SCHEMA_VERSION
 from remote_payload.schema.record import Record, require, require_finite
 
@@ -21,15 +22,20 @@ class BaselineEntry(Record):
     """What a baseline meant from `set_at_unix_s` on: a run, or typed numbers; never both."""
 
     run_id: str | None = None
+    record_sha256: str | None = None
+    """Hash of `records/RUN_ID.json`, the run's measurements as promoted; None = set before there were records."""
     numbers: tuple[BaselineNumber, ...] = ()
     source: str = ""
-    """Who set it (user@laptop), or where typed numbers came from."""
+    """Who set it (user@laptop); for typed numbers where they came from, where that was said."""
     note: str = ""
     set_at_unix_s: float
 
     def __post_init__(self) -> None:
         require_finite(set_at_unix_s=self.set_at_unix_s)
         require((self.run_id is None) == bool(self.numbers), "a baseline is either a run or typed numbers")
+        require(self.record_sha256 is None or self.run_id is not None, "`record_sha256` is of a run's record")
+        id_fits = self.run_id is None or RUN_ID_PATTERN.fullmatch(self.run_id) is not None  # it becomes a file's name
+        require(id_fits, f"`run_id`: expected a run id ({RUN_ID_PATTERN.pattern}), found: {self.run_id!r}")
         metrics = [number.metric for number in self.numbers]
         require(len(set(metrics)) == len(metrics), "a metric must stand once")
 

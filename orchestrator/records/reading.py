@@ -6,10 +6,12 @@ to import and to build its validators, is only paid for where something is wrong
 """
 
 import json
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from orchestrator.errors import Eagle3Error, ProtocolError
-from remote_payload.schema import FRAME_KINDS, SCHEMA_VERSION, Frame, Record, SchemaError, from_json, to_json
+from orchestrator.records.upgrade import upgraded
+from remote_payload.schema import FRAME_KINDS, SCHEMA_VERSION, Frame, Record, SchemaError, to_json
+from remote_payload.schema.record import from_value, parse_json
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -20,16 +22,36 @@ R = TypeVar("R", bound=Record)
 def read_record(cls: type[R], text: str | bytes, *, where: str = "", error: type[Eagle3Error] = ProtocolError) -> R:
     """Read one record from JSON text, strictly: unknown keys, wrong types and NaN are refused.
 
-    `where` names the file or the sender in the message. Raises `error` with the offending key paths and what was there.
+    A record of an older version is brought up to this one's. `where` names the file or the sender in the message.
+    Raises `error` with the offending key paths and what was there.
     """
     try:
-        record = from_json(cls, text)
+        value = upgraded(cls, parse_json(text, f"JSON for {cls.__name__}"))
+    except SchemaError:
+        value = None
+    return record_of(cls, value, where=where, error=error, text=text)
+
+
+def record_of(
+    cls: type[R], value: Any, *, where: str = "", error: type[Eagle3Error] = ProtocolError, text: str | bytes = ""
+) -> R:
+    """As `read_record`, for a value that is already parsed; `text` is what it was parsed from, if anything."""
+    try:
+        record = from_value(cls, value)
     except (SchemaError, RecursionError):
-        record = _read_by_pydantic(cls, text, where, error)
+        record = _read_by_pydantic(cls, text or json.dumps(value), where, error)
     version = getattr(record, "schema_version", SCHEMA_VERSION)
     if version > SCHEMA_VERSION:
         raise error(_newer(cls, version, where))
     return record
+
+
+def json_of(text: str | bytes, expected: str, *, where: str, error: type[Eagle3Error]) -> Any:
+    """The value of a JSON text; `expected` are the words for it. Raises `error`."""
+    try:
+        return parse_json(text, expected)
+    except SchemaError as problem:
+        raise error(f"{_at(where)}{str(problem).removeprefix('$: ')}") from None
 
 
 def read_frame(text: str | bytes, *, where: str = "") -> Frame:
@@ -47,6 +69,11 @@ def read_frame(text: str | bytes, *, where: str = "") -> Frame:
 def record_bytes(record: Record) -> bytes:
     """The record as it is stored: one line of JSON and a newline."""
     return f"{to_json(record)}\n".encode()
+
+
+def lined_bytes(record: Record) -> bytes:
+    """The record over several lines, for files that people read and compare: in git, in an editor."""
+    return f"{json.dumps(json.loads(to_json(record)), ensure_ascii=True, indent=1)}\n".encode()
 
 
 def _read_by_pydantic(cls: type[R], text: str | bytes, where: str, error: type[Eagle3Error]) -> R:

@@ -1,5 +1,6 @@
 """The store's dealings with the disk: every OSError becomes a StoreError that names the path and what to try."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -32,7 +33,7 @@ def names_in(folder: Path) -> tuple[str, ...]:
     """The names in a folder, sorted; none where it does not exist (yet). Raises StoreError where it is no folder."""
     with translated("list", folder):
         try:
-            return tuple(sorted(path.name for path in folder.iterdir()))
+            return tuple(sorted(entry.name for entry in os.scandir(folder)))
         except FileNotFoundError:
             return ()
 

@@ -1,26 +1,32 @@
-"""The store: `<home>/runs/<run_id>/`, `<home>/baselines/<name>.json`, `<home>/hosts/<hash>.json`.
+"""The store: `<home>/runs/<run_id>/`, `<home>/baselines/`, `<home>/hosts/<hash>.json`, and `<home>/index.json`.
 
-A run's folder holds `run.json` (RunRecord) and what was collected, under the names of `remote_payload.rundir.RunDir`.
-`<home>` is the user's data folder, or EAGLE3_REMOTE_HOME.
+A run's folder holds `run.json` (RunRecord) and what was collected, under the names of `remote_payload.rundir.RunDir`;
+an imported one holds its measurements. `<home>` is the user's data folder, or EAGLE3_REMOTE_HOME. Everything is written
+whole or not at all, and the run folders are all that counts: what is listed is made from them.
 """
 
 from __future__ import annotations
 
-import json
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orchestrator.errors import ClaimedError, InvalidRunError, NotFoundError, StoreError, UsageError
+from orchestrator.store import index
 from orchestrator.store.files import home_of, names_in, read_text, translated, write
+from orchestrator.store.folders import appearing, vanish
+from orchestrator.store.layout import has_figures, is_imported, record_path
 from orchestrator.store.lock import locked
-from orchestrator.store.references import no_baseline, no_run, one_run
-from orchestrator.store.summary import RunSummary, read_summary, record_path
+from orchestrator.store.references import no_run, one_run
+from orchestrator.store.summary import RunSummary
 from remote_payload.rundir import RUN_ID_PATTERN, RunDir
 
 if TYPE_CHECKING:  # the records are imported where one is read or written: a listing needs none
-    from orchestrator.records import Baseline, BaselineEntry, RunRecord
+    from orchestrator.records import Baseline, BaselineEntry, RunLabels, RunRecord
+    from orchestrator.records.measurement import MeasurementSet
+    from orchestrator.store.baselines import Baselines
 
 
 @dataclass(frozen=True)
@@ -28,16 +34,18 @@ class Store:
     """Everything this laptop keeps. Methods raise StoreError where the disk refuses."""
 
     home: Path
+    project: Path | None = None
+    """The project's folder of baselines, `baselines/` beside its eagle3.toml; None = it has none."""
 
     @classmethod
-    def default(cls) -> Store:
+    def default(cls, project: Path | None = None) -> Store:
         """The user's store; nothing is created by asking."""
         override = os.environ.get("EAGLE3_REMOTE_HOME")
         if override:
-            return cls(home_of(override))
+            return cls(home_of(override), project)
         from platformdirs import user_data_path
 
-        return cls(user_data_path("eagle3-remote", appauthor=False))
+        return cls(user_data_path("eagle3-remote", appauthor=False), project)
 
     # -- runs ---------------------------------------------------------------------------------------------------
 
@@ -46,23 +54,18 @@ class Store:
 
         Safe to repeat with the same spec. Raises ClaimedError where the id belongs to a run with another spec.
         """
-        import shutil
-
         from orchestrator.records import record_bytes
 
         run = self.run_dir(record.run_id)
-        half = run.path.with_name(f".{record.run_id}.{os.getpid()}.begin")
         with translated("create", run.path), locked(self.home):
             if run.path.exists():
                 known = self._read(record.run_id)
                 if known.spec != record.spec:
                     raise ClaimedError(f"this run id belongs to a run with another spec: {record.run_id}")
                 return run
-            shutil.rmtree(half, ignore_errors=True)
-            half.mkdir(mode=0o700, parents=True)
-            write(RunDir(half).spec, record_bytes(record.spec))
-            write(half / "run.json", record_bytes(record))
-            half.rename(run.path)
+            with appearing(run.path) as half:
+                write(RunDir(half).spec, record_bytes(record.spec))
+                write(record_path(RunDir(half)), record_bytes(record))
         return run
 
     def update(self, record: RunRecord) -> None:
@@ -73,20 +76,33 @@ class Store:
             known = self._read(record.run_id)
             if known.state and (record.state is None or record.state.sequence < known.state.sequence):
                 return
-            write(self._record_path(record.run_id), record_bytes(record))
+            write(record_path(self.run_dir(record.run_id)), record_bytes(record))
 
     def load(self, reference: str) -> RunRecord:
         """The run of an id, of the beginning of one id only, or of `last` (the newest that can be read).
 
-        Raises NotFoundError with the closest ids, UsageError where it cannot be an id, StoreError where it is broken.
+        Raises NotFoundError with the closest ids, UsageError where it cannot be an id, StoreError where it is broken,
+        InvalidRunError where it was imported and so never was a run of a host.
         """
-        return self._read(self._resolve(reference))
+        return self._read(self.resolve(reference))
 
     def load_exact(self, run_id: str) -> RunRecord:
         """The run of that very id, as another record names it. Raises NotFoundError, StoreError where it is broken."""
         if not self.run_dir(run_id).path.is_dir():
             raise no_run(run_id, self._run_ids())
         return self._read(run_id)
+
+    def resolve(self, reference: str) -> str:
+        """The run id that a word means, of an imported run as well; raises as `load`, and reads no record."""
+        if reference == "last":
+            runs = (run for run in self.list() if run.problem is None and run.phase != "imported")
+            newest = next(runs, None)
+            if newest is None:
+                raise NotFoundError("no run on this laptop yet", hint="start one with `eagle3-remote run standalone`")
+            return newest.run_id
+        if self.run_dir(reference).path.is_dir():
+            return reference
+        return one_run(reference, self._run_ids())
 
     def run_dir(self, run_id: str) -> RunDir:
         """The run's folder on this laptop; it need not exist. Raises UsageError where `run_id` is not an id."""
@@ -96,33 +112,28 @@ class Store:
 
     def list(self) -> tuple[RunSummary, ...]:
         """Every run, newest first, unreadable ones last."""
-        summaries = [read_summary(self.run_dir(run_id)) for run_id in self._run_ids()]
+        summaries = index.listed(self.home, self._run_ids())
         return tuple(sorted(summaries, key=lambda run: (-(run.created_unix_s or 0.0), run.run_id)))
 
     def remove(self, run_id: str) -> None:
-        """Forget a run on this laptop, also an unreadable one. Raises InvalidRunError while a baseline means it."""
-        import shutil
+        """Forget a run on this laptop, also an unreadable one.
 
+        Raises InvalidRunError while a baseline means it that has no record of its own.
+        """
         run = self.run_dir(run_id)
         with locked(self.home), translated("remove", run.path):
             if not run.path.is_dir():
                 raise no_run(run_id, self._run_ids())
-            if holders := self._holders(run_id):
+            if holders := self.names.holders(run_id):
                 raise InvalidRunError(
-                    f"expected a run that no baseline means, `{run_id}` is the baseline: {', '.join(holders)}",
+                    f"expected a run that no baseline needs, `{run_id}` is the baseline: {', '.join(holders)}",
                     hint=f"first run `eagle3-remote baseline rm {holders[0]}`",
                 )
-            gone = run.path.with_name(f".{run_id}.{os.getpid()}.removed")
-            run.path.rename(gone)  # at once out of every listing, even if the rest is interrupted
-            shutil.rmtree(gone)
+            vanish(run.path)
 
     def has_figures(self, record: RunRecord) -> bool:
         """Whether a result with figures to judge came home whole; of a served benchmark also one that ended early."""
-        run = self.run_dir(record.run_id)
-        is_over = record.state is not None and record.state.is_terminal
-        is_part = is_over and record.job_kind == "bench" and (run.result / "bench.json").is_file()
-        is_done = record.job_kind in ("standalone", "bench") and record.phase == "succeeded"
-        return (is_done or is_part) and run.manifest.is_file()
+        return has_figures(self.run_dir(record.run_id), record)
 
     def verify(self, run_id: str) -> tuple[str, ...]:
         """Compare the run's result files with their manifest; each problem is a sentence, none means all is well."""
@@ -130,99 +141,92 @@ class Store:
 
         return verify(self.run_dir(run_id))
 
+    # -- what is said about a run, and what others measured --------------------------------------------------------
+
+    def labels(self, run_id: str) -> RunLabels:
+        """Tags and note of a run. Raises StoreError."""
+        from orchestrator.store.labels import read_labels
+
+        run = self.run_dir(run_id)
+        return read_labels(run, () if is_imported(run) else self._read(run_id).tags)
+
+    def label(self, run_id: str, *, tags: Sequence[str] = (), note: str | None = None) -> RunLabels:
+        """Change tags (`+a`, `-b`) and the note of a run. Raises UsageError, NotFoundError, StoreError."""
+        from orchestrator.store.labels import changed_tags, noted, write_labels
+
+        run = self.run_dir(run_id)
+        with locked(self.home):
+            if not run.path.is_dir():
+                raise no_run(run_id, self._run_ids())
+            labels = changed_tags(self.labels(run_id), tags)
+            labels = labels if note is None else noted(labels, note)
+            write_labels(run, labels)
+        return labels
+
+    def keep_verdict(self, run_id: str, verdict: str) -> None:
+        """Remember what a review said of the result that is here, for listings; never fails for the disk's sake."""
+        from orchestrator.store.labels import keep_verdict
+
+        keep_verdict(self.home, self.run_dir(run_id), verdict)
+
+    def is_imported(self, run_id: str) -> bool:
+        """Whether another tool measured it."""
+        return is_imported(self.run_dir(run_id))
+
+    def imported(self, run_id: str) -> MeasurementSet:
+        """The measurements of an imported run. Raises NotFoundError, InvalidRunError where it is no such run."""
+        from orchestrator.store.imported import read_imported
+
+        run = self.run_dir(run_id)
+        if not run.path.is_dir():
+            raise no_run(run_id, self._run_ids())
+        return read_imported(run)
+
+    def add_imported(self, measured: MeasurementSet, raw: bytes | None = None) -> bool:
+        """Keep what another tool measured, and the file it was read from; False where it is here already.
+
+        Raises ClaimedError where the id belongs to something else.
+        """
+        from orchestrator.store.imported import add_imported
+
+        return add_imported(self.home, self.run_dir(measured.run_id), measured, raw)
+
     # -- baselines ----------------------------------------------------------------------------------------------
+
+    @property
+    def names(self) -> Baselines:
+        """The baselines that hold here."""
+        from orchestrator.store.baselines import Baselines
+
+        return Baselines(home=self.home, project=self.project)
 
     def baseline(self, name: str) -> Baseline:
         """The baseline of that name. Raises NotFoundError with the closest names."""
-        from orchestrator.records import Baseline, read_record
-
-        path = self._baseline_path(name)
-        if not path.is_file():
-            raise no_baseline(name, [known.stem for known in self._baseline_files()])
-        return read_record(Baseline, read_text(path), where=str(path), error=StoreError)
-
-    def set_baseline(self, name: str, entry: BaselineEntry) -> Baseline:
-        """Let `name` mean `entry` from now on; what it meant before stays in its history."""
-        from orchestrator.records import Baseline, record_bytes
-
-        path = self._baseline_path(name)
-        with locked(self.home):
-            earlier = self.baseline(name).history if path.is_file() else ()
-            baseline = Baseline(name=name, history=(*earlier, entry))
-            write(path, record_bytes(baseline))
-        return baseline
+        return self.names.read(name)
 
     def baselines(self) -> tuple[Baseline, ...]:
         """Every baseline that can be read, by name."""
-        found = (self._baseline_or_problem(path.stem) for path in self._baseline_files())
-        return tuple(item for item in found if not isinstance(item, str))
+        return self.names.readable()
 
-    def unreadable_baselines(self) -> tuple[tuple[str, str], ...]:
-        """The other ones: (name, what is wrong with it)."""
-        found = ((path.stem, self._baseline_or_problem(path.stem)) for path in self._baseline_files())
-        return tuple((name, item) for name, item in found if isinstance(item, str))
-
-    def remove_baseline(self, name: str) -> None:
-        """Forget a baseline with its history, also an unreadable one; its runs stay. Raises NotFoundError."""
-        path = self._baseline_path(name)
-        with locked(self.home), translated("remove", path):
-            if not os.path.lexists(path):
-                raise no_baseline(name, [known.stem for known in self._baseline_files()])
-            path.unlink()
+    def set_baseline(self, name: str, entry: BaselineEntry) -> Baseline:
+        """Let `name` mean `entry` from now on; what it meant before stays in its history."""
+        return self.names.set(name, entry)
 
     # -- hosts --------------------------------------------------------------------------------------------------
 
     def host_note(self, host_key: str) -> dict[str, object] | None:
         """What was noted about a host; None where nothing was, or it cannot be read (it is only a cache)."""
-        try:
-            value = json.loads(self._host_path(host_key).read_bytes())
-        except (OSError, ValueError):
-            return None
-        matches = isinstance(value, dict) and value.get("host") == host_key and isinstance(value.get("note"), dict)
-        return value["note"] if matches else None
+        from orchestrator.store.hosts import host_note
+
+        return host_note(self.home, host_key)
 
     def note_host(self, host_key: str, note: dict[str, object]) -> None:
         """Remember `note` (JSON values) about a host, in place of the earlier one."""
-        write(self._host_path(host_key), json.dumps({"host": host_key, "note": note}).encode())
+        from orchestrator.store.hosts import note_host
+
+        note_host(self.home, host_key, note)
 
     # -- the layout ---------------------------------------------------------------------------------------------
-
-    def _record_path(self, run_id: str) -> Path:
-        return record_path(self.run_dir(run_id))
-
-    def _holders(self, run_id: str) -> tuple[str, ...]:
-        """The baselines that mean the run now; of an unreadable one it is enough that it names the run at all."""
-        holders = [line.name for line in self.baselines() if line.current.run_id == run_id]
-        for name, _ in self.unreadable_baselines():
-            path = self._baseline_path(name)
-            if path.is_file() and f'"{run_id}"'.encode() in path.read_bytes():
-                holders.append(name)
-        return tuple(holders)
-
-    def _baseline_or_problem(self, name: str) -> Baseline | str:
-        try:
-            return self.baseline(name)
-        except (StoreError, NotFoundError) as error:
-            return error.message
-
-    def _baseline_path(self, name: str) -> Path:
-        from orchestrator.records import NAME_RULE, is_name
-
-        if not is_name(name):
-            raise UsageError(f"expected a baseline's name ({NAME_RULE}), found: {name!r}")
-        return self.home / "baselines" / f"{name}.json"
-
-    def _baseline_files(self) -> tuple[Path, ...]:
-        from orchestrator.records import is_name
-
-        folder = self.home / "baselines"
-        names = (name for name in names_in(folder) if name.endswith(".json"))
-        return tuple(folder / name for name in names if is_name(name.removesuffix(".json")))
-
-    def _host_path(self, host_key: str) -> Path:
-        import hashlib
-
-        return self.home / "hosts" / f"{hashlib.sha256(host_key.encode()).hexdigest()[:32]}.json"
 
     def _run_ids(self) -> tuple[str, ...]:
         return tuple(name for name in names_in(self.home / "runs") if RUN_ID_PATTERN.fullmatch(name))
@@ -230,18 +234,14 @@ class Store:
     def _read(self, run_id: str) -> RunRecord:
         from orchestrator.records import RunRecord, read_record
 
-        path = self._record_path(run_id)
+        run = self.run_dir(run_id)
+        if is_imported(run):
+            raise InvalidRunError(
+                f"expected a run of a host, `{run_id}` was imported",
+                hint="`runs show`, `diff`, `report` and `baseline set` take it as well",
+            )
+        path = record_path(run)
         record = read_record(RunRecord, read_text(path), where=str(path), error=StoreError)
         if record.run_id != run_id:
             raise StoreError(f"{path}: expected the run `{run_id}`, found: {record.run_id}")
         return record
-
-    def _resolve(self, reference: str) -> str:
-        if reference == "last":
-            readable = [run for run in self.list() if run.problem is None]
-            if not readable:
-                raise NotFoundError("no run on this laptop yet", hint="start one with `eagle3-remote run standalone`")
-            return readable[0].run_id
-        if self.run_dir(reference).path.is_dir():
-            return reference
-        return one_run(reference, self._run_ids())

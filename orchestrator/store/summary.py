@@ -3,14 +3,16 @@
 A run that cannot be read becomes a line that says why. The whole record is validated where a run is really used.
 """
 
+import hashlib
 import json
 import math
+from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from orchestrator.errors import StoreError
 from orchestrator.store.files import read_text
+from orchestrator.store.layout import LABELS, MEASUREMENTS, VERDICT, is_imported, record_path
 from remote_payload.rundir import RunDir
 
 
@@ -20,7 +22,7 @@ class RunSummary:
 
     run_id: str
     phase: str
-    """The last state seen, `unknown`, or `unreadable`."""
+    """The last state seen, `unknown`, `imported`, or `unreadable`."""
     job_kind: str | None = None
     host: str | None = None
     created_unix_s: float | None = None
@@ -29,23 +31,29 @@ class RunSummary:
     """It succeeded and left a result; what a run that ended badly left behind is none."""
     tags: tuple[str, ...] = ()
     problem: str | None = None
-
-
-def record_path(run: RunDir) -> Path:
-    """Where a run's RunRecord lies."""
-    return run.path / "run.json"
+    note: str = ""
+    model: str | None = None
+    """The target, as it was asked for."""
+    draft: str | None = None
+    """The drafter, as it was asked for."""
+    verdict: str | None = None
+    """What the last review said of this very result; None = nobody looked yet."""
 
 
 def read_summary(run: RunDir) -> RunSummary:
     """The run's line; never raises for what is wrong with its record."""
+    path = record_path(run)
     try:
-        return _summary(json.loads(read_text(record_path(run))), run)
+        if is_imported(run):
+            path = run.path / MEASUREMENTS
+            return _imported(json.loads(read_text(path)), run)
+        return _summary(json.loads(read_text(path)), run)
     except StoreError as error:
         problem = error.message
     except (json.JSONDecodeError, RecursionError) as error:
-        problem = f"{record_path(run)}: expected JSON, found: {error}"
+        problem = f"{path}: expected JSON, found: {error}"
     except ValueError as error:
-        problem = f"{record_path(run)}: {error}"
+        problem = f"{path}: {error}"
     return RunSummary(run_id=run.path.name, phase="unreadable", problem=problem)
 
 
@@ -55,6 +63,9 @@ def _summary(value: object, run: RunDir) -> RunSummary:
         raise ValueError(f"expected the run `{run.path.name}`, found: {run_id}")
     seen = _get(value, "state", (dict, type(None))) is not None
     phase = _get(value, "state.phase", str) if seen else "unknown"
+    labels = _side_file(run, LABELS)
+    first = [str(tag) for tag in _get(value, "tags", list)]
+    job = _job(_get(value, "spec.job_json", str))
     return RunSummary(
         run_id=run_id,
         phase=phase,
@@ -63,8 +74,78 @@ def _summary(value: object, run: RunDir) -> RunSummary:
         created_unix_s=_finite(_get(value, "spec.created_unix_s", (int, float))),
         finished_unix_s=_finite(_get(value, "state.finished_unix_s", (int, float, type(None)))) if seen else None,
         has_result=phase == "succeeded" and run.manifest.is_file(),
-        tags=tuple(str(tag) for tag in _get(value, "tags", list)),
+        tags=_tags(labels, first),
+        note=_text(labels, "note") or "",
+        model=_text(job, "model") or _text(job, "target"),
+        draft=_text(job, "draft"),
+        verdict=_verdict(run),
     )
+
+
+def _imported(value: object, run: RunDir) -> RunSummary:
+    run_id = _get(value, "run_id", str)
+    if run_id != run.path.name:
+        raise ValueError(f"expected the measurements of `{run.path.name}`, found: {run_id}")
+    labels = _side_file(run, LABELS)
+    facts = _facts(_get(value, "measurements", list))
+    return RunSummary(
+        run_id=run_id,
+        phase="imported",
+        job_kind=_get(value, "job_kind", str),
+        host=_text(value, "host"),
+        created_unix_s=_finite(_get(value, "created_unix_s", (int, float, type(None)))),
+        has_result=True,
+        tags=_tags(labels, []),
+        note=_text(labels, "note") or "",
+        model=facts.get("target"),
+        draft=facts.get("draft"),
+    )
+
+
+def _facts(measurements: list[Any]) -> dict[str, str]:
+    """The circumstances of the first measurement that tells them, by name."""
+    found: dict[str, str] = {}
+    for one in measurements:
+        for kind in ("hard", "soft", "arguments"):
+            for fact in _get(one, kind, list):
+                name, value = _text(fact, "name"), _text(fact, "value")
+                if name is not None and value is not None:
+                    found.setdefault(name, value)
+    return found
+
+
+def _job(text: str) -> object:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None  # whoever uses the run says so
+
+
+def _side_file(run: RunDir, name: str) -> object:
+    """What is said about a run; None where nothing is, or it cannot be read: the run itself can be."""
+    with suppress(OSError, ValueError, RecursionError):
+        return json.loads((run.path / name).read_bytes())
+    return None
+
+
+def _verdict(run: RunDir) -> str | None:
+    told = _side_file(run, VERDICT)
+    if told is None:
+        return None
+    with suppress(OSError):
+        if _text(told, "manifest_sha256") == hashlib.sha256(run.manifest.read_bytes()).hexdigest():
+            return _text(told, "verdict")
+    return None
+
+
+def _tags(labels: object, first: list[str]) -> tuple[str, ...]:
+    tags = labels.get("tags") if isinstance(labels, dict) else None
+    return tuple(str(tag) for tag in (tags if isinstance(tags, list) else first))
+
+
+def _text(value: object, key: str) -> str | None:
+    found = value.get(key) if isinstance(value, dict) else None
+    return found if isinstance(found, str) else None
 
 
 def _get(value: object, path: str, kind: type | tuple[type, ...]) -> Any:

@@ -158,7 +158,7 @@ def test_a_baselines_run_cannot_be_removed(store: Store) -> None:
     store.set_baseline("best", BaselineEntry(run_id=record.run_id, set_at_unix_s=1))
     with pytest.raises(InvalidRunError, match="best"):
         store.remove(record.run_id)
-    store.remove_baseline("best")
+    store.names.remove("best")
     store.remove(record.run_id)
     assert store.list() == ()
     with pytest.raises(NotFoundError):
@@ -181,7 +181,7 @@ def test_a_baseline_keeps_its_history(store: Store) -> None:
 def test_a_broken_baseline_names_file_and_key(store: Store) -> None:
     store.set_baseline("plain", BaselineEntry(run_id="r", set_at_unix_s=1))
     path = store.home / "baselines" / "plain.json"
-    path.write_text(path.read_text().replace('"run_id":"r"', '"run_id":null'))
+    path.write_text(path.read_text().replace('"run_id": "r"', '"run_id": null'))
     with pytest.raises(StoreError, match=r"plain\.json: `history\[0\]`: a baseline is either a run or typed numbers"):
         store.baseline("plain")
 
