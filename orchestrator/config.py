@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 FILE_NAME = "eagle3.toml"
 DEFAULT_ROOT = "~/.eagle3-remote"
-TABLES = ("hosts", "jobs")
+TABLES = ("hosts", "jobs", "baselines")
 LISTS = ("step_costs",)
 MAX_DEPTH = 20
 
@@ -85,6 +85,9 @@ class Config:
     step_costs: tuple[dict[str, Any], ...] = ()
     """`[[step_costs]]`, checked by `compare.step_cost` against its own record."""
 
+    baselines: Path | None = None
+    """Where the project keeps its baselines: `[baselines] directory`, else `baselines/` beside the file."""
+
     def host(self, name: str) -> HostConfig:
         """The host of that name, or a host made from a bare ssh alias or `user@address[:port]`."""
         return self.hosts.get(name) or HostConfig(ssh=name)
@@ -142,7 +145,8 @@ def read(path: Path) -> Config:
     problems += [f"`jobs.{kind}` must be a table, found: {jobs[kind]!r}" for kind in jobs if not _is_table(jobs, kind)]
     if problems:
         raise ConfigError(_listed(path, problems))
-    return Config(path=path, hosts=hosts, jobs=jobs, step_costs=tuple(raw.get("step_costs", ())))
+    step_costs, folder = tuple(raw.get("step_costs", ())), _baselines(path, raw.get("baselines", {}))
+    return Config(path=path, hosts=hosts, jobs=jobs, step_costs=step_costs, baselines=folder)
 
 
 def read_toml(path: Path, error: type[UsageError]) -> dict[str, Any]:
@@ -175,6 +179,22 @@ def _refuse_excess(value: object, keys: tuple[str, ...]) -> None:
     elif isinstance(value, list):
         for index, item in enumerate(value):
             _refuse_excess(item, (*keys, str(index)))
+
+
+def _baselines(path: Path, table: dict[str, Any]) -> Path | None:
+    """The project's folder of baselines. Raises ConfigError where the table is not what it should be."""
+    if unknown := sorted(set(table) - {"directory"}):
+        raise ConfigError(f"{path}: {_unknown(f'baselines.{unknown[0]}', unknown[0], ('directory',))}")
+    if "directory" not in table:
+        folder = path.parent / "baselines"
+        return folder if folder.is_dir() else None
+    named = table["directory"]
+    if not isinstance(named, str) or not named or "\0" in named:
+        raise ConfigError(f"{path}: `baselines.directory`: expected a folder, found: {named!r}")
+    try:
+        return path.parent / Path(named).expanduser()
+    except RuntimeError as error:
+        raise ConfigError(f"{path}: `baselines.directory`: expected a folder, found: {named!r} ({error})") from None
 
 
 def _is_table(raw: dict[str, Any], key: str) -> bool:

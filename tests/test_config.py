@@ -1,6 +1,7 @@
 """eagle3.toml: found where it should be, read strictly, errors that name file, key and what is allowed."""
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -47,7 +48,7 @@ def test_a_host_keeps_its_settings(tmp_path: Path) -> None:
             '[hosts.a]\nssh = "x"\npyton = "/p"\n',
             "unknown key `hosts.a.pyton` (did you mean `python`?); allowed: ssh, ",
         ),
-        ('[host.a]\nssh = "x"\n', "unknown key `host` (did you mean `hosts`?); allowed: hosts, jobs, step_costs"),
+        ('[host.a]\nssh = "x"\n', "unknown key `host` (did you mean `hosts`?); allowed: hosts, jobs, baselines, step_costs"),
         ("[hosts.a]\n", "`hosts.a.ssh` is missing"),
         ("[hosts.a]\nssh = 3\n", "`hosts.a.ssh`: expected a valid string, found: 3"),
         (
@@ -132,3 +133,33 @@ def test_a_working_directory_that_is_gone(tmp_path: Path, monkeypatch: pytest.Mo
     gone.rmdir()
     with pytest.raises(ConfigError, match="the working directory cannot be told"):
         config.here()
+
+
+def test_the_projects_baselines_lie_beside_the_file_or_where_it_says(tmp_path: Path) -> None:
+    path = tmp_path / "eagle3.toml"
+    path.write_text("")
+    assert config.read(path).baselines is None
+    (tmp_path / "baselines").mkdir()
+    assert config.read(path).baselines == tmp_path / "baselines"
+    path.write_text('[baselines]\ndirectory = "perf/known"\n')
+    assert config.read(path).baselines == tmp_path / "perf" / "known"
+    path.write_text('[baselines]\ndirectory = "/srv/known"\n')
+    assert config.read(path).baselines == Path("/srv/known")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("baselines = 1", "`baselines` must be a table"),
+        ("[baselines]\ndirectory = 1", "`baselines.directory`: expected a folder, found: 1"),
+        ('[baselines]\ndirectory = ""', "expected a folder"),
+        ('[baselines]\ndirectory = "a\\u0000b"', "expected a folder"),
+        ('[baselines]\ndirectory = "~no-such-user-here/x"', "expected a folder"),
+        ('[baselines]\nfolder = "x"', "unknown key `baselines.folder`; allowed: directory"),
+    ],
+)
+def test_a_folder_of_baselines_that_is_none_is_refused(tmp_path: Path, text: str, expected: str) -> None:
+    path = tmp_path / "eagle3.toml"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=re.escape(expected)):
+        config.read(path)
