@@ -1,0 +1,187 @@
+"""One metric of one case of one run as a figure: value, interval, n, and how that reads."""
+
+import statistics
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from orchestrator.compare.metrics import metric_of
+from orchestrator.compare.served_speed import mean_of_repeats
+from orchestrator.compare.stats import Estimate, bounded, pooled_ratio
+from orchestrator.records.measurement import Fact, Measurement, Series
+from orchestrator.report.document.subject import Subject
+from orchestrator.report.words import UNKNOWN
+
+TITLES = {
+    "output_throughput_tok_s": "Output throughput",
+    "accept_length_pooled": "Accept length (pooled)",
+    "accept_length_per_verify": "Tokens per verify step",
+    "accept_length_walk": "Accept length (walk)",
+    "accept_length_mean": "Accept length (mean over positions)",
+    "speedup": "Speed-up",
+    "request_throughput_req_s": "Request throughput",
+    "total_throughput_tok_s": "Total throughput",
+    "user_tok_s": "Speed for one user",
+    "tpot_s": "TPOT",
+    "itl_s": "Inter-token latency",
+    "ttft_s": "TTFT",
+    "e2e_s": "End-to-end latency",
+    "first_step_accuracy": "Step-1 accuracy",
+    "accept_rate": "Accept rate",
+    "cached_share": "Cached share of the prompts",
+    "identical_outputs": "Identical outputs",
+}
+"""Unknown names stand as they are."""
+ACCEPT_LENGTHS = ("accept_length_pooled", "accept_length_walk", "accept_length_per_verify", "accept_length_mean")
+"""What may be called the accept length, best first."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure:
+    """One metric of one case."""
+
+    series: Series
+    case: tuple[Fact, ...]
+    estimate: Estimate
+    n: int | None
+    """Samples behind it; None = the source does not tell."""
+    invalid: bool
+
+    @property
+    def words(self) -> str:
+        """e.g. `56.80 [55.91, 57.70] tok/s, n=3 repeats`."""
+        return f"{self.short}, {self.n_words}" if self.estimate.value is not None else UNKNOWN
+
+    @property
+    def short(self) -> str:
+        """The same without n."""
+        found, (scale, unit) = self.estimate, scale_of(self.series.unit)
+        if found.value is None:
+            return UNKNOWN
+        tail = "" if unit in ("", "tokens") else f" {unit}"
+        value = rounded(found.value * scale)
+        if found.low is None or found.high is None:
+            return f"{value}{tail}"
+        return f"{value} [{rounded(found.low * scale)}, {rounded(found.high * scale)}]{tail}"
+
+    @property
+    def n_words(self) -> str:
+        """e.g. `n=3 repeats`."""
+        return f"n={UNKNOWN if self.n is None else self.n} {sampled(self.series)}"
+
+
+def sampled(series: Series) -> str:
+    """What an n of this series counts."""
+    if series.level == "run":
+        return "repeats"
+    if series.level == "summary":
+        return "samples behind one published number"
+    return "conversations" if series.clusters else "prompts"
+
+
+def figure(series: Series, measurement: Measurement) -> Figure:
+    """The series' figure with its 95 % interval; none where samples are too few to have one."""
+    return Figure(
+        series=series,
+        case=measurement.case,
+        estimate=estimate(series),
+        n=series.n if series.level == "summary" else len(set(series.clusters)) or len(series.y),
+        invalid=bool(measurement.invalid),
+    )
+
+
+def figures(subject: Subject) -> Iterator[Figure]:
+    """Every figure of a run."""
+    for measurement in subject.measured.measurements:
+        for series in measurement.series:
+            yield figure(series, measurement)
+
+
+def estimate(series: Series) -> Estimate:
+    """Mean over repeats (Student's t, three and more), ratio of sums over prompts (five and more), or a bare number."""
+    if series.level == "summary":
+        return Estimate(value=series.y[0], rows=series.n or 0)
+    found = mean_of_repeats(series.y) if series.level == "run" else pooled_ratio(*_clustered(series))
+    if series.unit == "share":
+        return bounded(found, 0, 1)
+    return bounded(found, 0, float("inf")) if all(value >= 0 for value in series.y) else found
+
+
+def quick_value(series: Series) -> float | None:
+    """The value alone, without its interval: for the many rows of a long table."""
+    if series.level == "prompt" and series.x:
+        total = sum(series.x)
+        return sum(series.y) / total if total else None
+    return statistics.fmean(series.y)
+
+
+def series_of(measurement: Measurement, names: Sequence[str]) -> Series | None:
+    """The first of these metrics that the measurement has, whichever reading of a drafter it is of."""
+    by_name = {series.metric: series for series in measurement.series}
+    wanted = (f"{role}{name}" for name in names for role in ("", "declared.", "best."))
+    return next((by_name[name] for name in wanted if name in by_name), None)
+
+
+def title_of(metric: str) -> str:
+    """A metric's name for people; one that nobody knows stands as it is."""
+    role, dot, bare = metric.partition(".") if metric.startswith(("declared.", "best.")) else ("", "", metric)
+    told = TITLES.get(bare)
+    if told is None and metric_of(metric) is not None:
+        told = bare.replace("_", " ")
+        if bare.startswith("step"):
+            told = f"Step {bare.removeprefix('step').removesuffix('_acceptance')} after hit"
+    if told is None:
+        return metric
+    return f"{told}, {'as declared' if role == 'declared' else 'best reading'}" if dot else told
+
+
+def case_words(case: tuple[Fact, ...]) -> str:
+    """e.g. `spec, 4 users`."""
+    words = []
+    for fact in case:
+        if fact.name == "concurrency" and fact.value is not None:
+            words.append(f"{fact.value} user{'' if fact.value == '1' else 's'}")
+        elif fact.name == "request_rate" and fact.value is not None:
+            words.append(f"{fact.value} requests/s")
+        elif fact.name == "side" and fact.value is not None:
+            words.append(fact.value)
+        elif fact.value is not None or fact.name not in ("concurrency", "request_rate"):
+            words.append(f"{fact.name} {UNKNOWN if fact.value is None else fact.value}")
+    return ", ".join(words) or "the run"
+
+
+def fact_of(facts: tuple[Fact, ...], name: str) -> str | None:
+    """A circumstance's value; None where it is unknown or not told."""
+    return next((fact.value for fact in facts if fact.name == name), None)
+
+
+def number_of(facts: tuple[Fact, ...], name: str) -> float | None:
+    """The same where it is a finite number."""
+    try:
+        value = float(fact_of(facts, name) or "")
+    except ValueError:
+        return None
+    return value if abs(value) < float("inf") else None
+
+
+def scale_of(unit: str) -> tuple[float, str]:
+    """What a unit is shown in: seconds as milliseconds, shares as percent, ratios as `x`."""
+    return {"s": (1000.0, "ms"), "share": (100.0, "%"), "ratio": (1.0, "x")}.get(unit, (1.0, unit))
+
+
+def rounded(value: float) -> str:
+    """Enough digits to tell neighbours apart, no more."""
+    size = abs(value)
+    if size >= 1000:
+        return f"{value:.0f}"
+    return f"{value:.1f}" if size >= 100 else f"{value:.2f}" if size >= 0.1 or size == 0 else f"{value:.3g}"
+
+
+def _clustered(series: Series) -> tuple[list[float], list[float]]:
+    """(y, x) summed a cluster."""
+    x = series.x or (1.0,) * len(series.y)
+    sums: dict[str, list[float]] = {}
+    for key, y_i, x_i in zip(series.clusters or series.keys, series.y, x, strict=True):
+        pair = sums.setdefault(key, [0.0, 0.0])
+        pair[0] += y_i
+        pair[1] += x_i
+    return [pair[0] for pair in sums.values()], [pair[1] for pair in sums.values()]

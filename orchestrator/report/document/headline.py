@@ -1,0 +1,72 @@
+"""The verdict on top: one sentence, and how it looks."""
+
+from collections import Counter
+
+from orchestrator.report.document.blocks import Tone
+from orchestrator.report.document.compared import WEIGHT, comparison_sentence, tone_of
+from orchestrator.report.document.figures import case_words, figure, series_of, title_of
+from orchestrator.report.document.runs import ORIGINS, PRIMARY
+from orchestrator.report.document.subject import Reported, Subject
+from orchestrator.report.document.trend import in_time
+
+TONES: dict[str, Tone] = {
+    "sound": "good",
+    "faster": "good",
+    "measured": "plain",
+    "no_difference": "unsure",
+    "mixed": "unsure",
+    "cannot_separate": "unsure",
+    "unlabelled": "unsure",
+    "unknown_rule": "unsure",
+    "nothing_measured": "unsure",
+}
+"""By the verdict of one run; every other one names something bad."""
+
+
+def headline(reported: Reported) -> tuple[str, Tone]:
+    """The sentence and its tone: a comparison's where there is one, else the run's own, else a count."""
+    found = reported.comparisons
+    if len(found) == 1:
+        return f"{comparison_sentence(found[0])}.", tone_of(found[0].verdict)
+    if found:
+        counts = Counter(one.verdict for one in found)
+        words = ", ".join(f"{counts[verdict]} {verdict}" for verdict in WEIGHT if counts[verdict])
+        worst = min(found, key=lambda one: WEIGHT.index(one.verdict))
+        return f"{len(found)} comparisons: {words}. {comparison_sentence(worst)}.", tone_of(worst.verdict)
+    if len(reported.subjects) == 1:
+        return _single(reported.subjects[0])
+    return _many(reported)
+
+
+def _single(run: Subject) -> tuple[str, Tone]:
+    told = run.told
+    if told is not None and (judged := told.standalone or told.bench) is not None:
+        line = judged.diagnosis.headline
+        return f"{line[:1].upper()}{line[1:]}.", TONES.get(judged.diagnosis.verdict, "bad")
+    if told is not None:
+        failure = told.record.state.failure if told.record.state is not None else None
+        return f"No figures: the run is {told.record.phase}{f' ({failure.message})' if failure else ''}.", "bad"
+    if run.invalid:
+        return f"No measurement: {'; '.join(run.invalid)}.", "bad"
+    origin = run.measured.origin
+    return f"{_figures(run)}{'' if origin == 'own' else f' - {ORIGINS[origin]}'}.", "plain"
+
+
+def _many(reported: Reported) -> tuple[str, Tone]:
+    runs = in_time(reported.subjects)
+    bad = [run for run in runs if run.invalid or not run.measured.measurements]
+    good = [run for run in runs if run not in bad]
+    line = f"{len(runs)} runs, {len(good)} of them measurements throughout"
+    if not good:
+        return f"{line}.", "bad"
+    return f"{line}. The newest of these, {good[-1].run_id}: {_figures(good[-1])}. Nothing was compared.", "plain"
+
+
+def _figures(run: Subject) -> str:
+    """The first primary figures there are."""
+    for measurement in run.measured.measurements:
+        told = [found for name in PRIMARY if (found := series_of(measurement, (name,))) is not None]
+        if told:
+            words = "; ".join(f"{title_of(one.metric)} {figure(one, measurement).words}" for one in told[:2])
+            return f"{words} ({case_words(measurement.case)})"
+    return "no figure"

@@ -1,0 +1,58 @@
+"""From runs and comparisons to the document: which sections there are, and in which order."""
+
+from orchestrator.report.document.acceptance import acceptance_section
+from orchestrator.report.document.blocks import Document, Section
+from orchestrator.report.document.circumstances import arguments_section, environment_section
+from orchestrator.report.document.compared import compared_section
+from orchestrator.report.document.headline import headline
+from orchestrator.report.document.runs import runs_section
+from orchestrator.report.document.served import economy_section, load_section
+from orchestrator.report.document.subject import Reported
+from orchestrator.report.document.trend import in_time, trend_section
+from orchestrator.report.document.values import values
+from orchestrator.report.document.wirings import advice_section, wiring_section
+from orchestrator.report.moments import moment
+
+
+def document(reported: Reported, *, made_unix_s: float | None, tool: str) -> Document:
+    """The whole report. `made_unix_s`: when it was made; `tool`: who made it, with its version."""
+    sentence, tone = headline(reported)
+    sections: list[Section | None] = []
+    alone = reported.subjects[0] if len(reported.subjects) == 1 else None
+    if alone is not None:
+        sections += [advice_section(alone), wiring_section(alone)]
+    sections += [
+        compared_section(reported),
+        load_section(reported),
+        economy_section(reported),
+        acceptance_section(reported),
+        trend_section(reported),
+        runs_section(reported),
+        environment_section(reported),
+        arguments_section(reported),
+    ]
+    return Document(
+        title=_title(reported),
+        verdict=sentence,
+        tone=tone,
+        about=f"{_about(reported)} Report made {moment(made_unix_s)} by {tool}.",
+        sections=tuple(section for section in sections if section is not None),
+        values=values(reported),
+        tool=tool,
+    )
+
+
+def _title(reported: Reported) -> str:
+    names = [subject.run_id for subject in reported.subjects]
+    if len(names) == 1:
+        return names[0]
+    return " and ".join(names) if len(names) == 2 else f"{len(names)} runs"
+
+
+def _about(reported: Reported) -> str:
+    runs = in_time(reported.subjects)
+    if len(runs) == 1:
+        one = runs[0].measured
+        return f"{one.job_kind} run of {one.tool} on {one.host or 'an unknown host'}, {moment(one.created_unix_s)}."
+    first, last = moment(runs[0].measured.created_unix_s), moment(runs[-1].measured.created_unix_s)
+    return f"{len(runs)} runs from {first} to {last}."

@@ -1,0 +1,149 @@
+"""How the figures went from run to run, and what baselines meant at the time."""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+
+from orchestrator.compare.metrics import metric_of
+from orchestrator.records.measurement import Fact, Measurement
+from orchestrator.report.document.blocks import Block, Chart, Section, Table, Text, Trace
+from orchestrator.report.document.figures import case_words, figure, rounded, scale_of, series_of, title_of
+from orchestrator.report.document.subject import BaselineMove, Reported, Subject
+from orchestrator.report.moments import moment
+from orchestrator.report.words import UNKNOWN
+
+Key = tuple[str, tuple[Fact, ...]]
+MOST = 4
+"""Figures drawn."""
+
+
+def trend_section(reported: Reported) -> Section | None:
+    """A figure a primary metric over the runs, oldest first, and every move of a baseline; None for a single run."""
+    runs = in_time(reported.subjects)
+    if len(runs) < 2:
+        return None
+    keys = _most_told(runs)
+    blocks: list[Block] = [_chart(number, key, runs, reported.moves) for number, key in enumerate(keys[:MOST], start=1)]
+    if len(keys) > MOST:
+        more = "; ".join(f"{title_of(metric)}, {case_words(case)}" for metric, case in keys[MOST : MOST + 8])
+        blocks.append(Text(text=f"Not drawn: {more}{'; ...' if len(keys) > MOST + 8 else ''}.", kind="note"))
+    if reported.moves:
+        blocks.append(_moves(reported.moves))
+    if not blocks:
+        blocks.append(Text(text="No primary metric was measured by two of these runs.", kind="note"))
+    return Section(name="trend", title="Trend over runs", blocks=tuple(blocks))
+
+
+def in_time(subjects: Sequence[Subject]) -> tuple[Subject, ...]:
+    """Oldest first; runs whose time nobody knows come first of all, as they were asked for."""
+    return tuple(sorted(subjects, key=lambda one: one.measured.created_unix_s or -math.inf))
+
+
+def _most_told(runs: Sequence[Subject]) -> list[Key]:
+    """Primary metrics by case that two runs and more have, the most frequent first."""
+    counts: Counter[Key] = Counter()
+    for run in runs:
+        for one in run.measured.measurements:
+            if one.invalid:
+                continue
+            for series in one.series:
+                metric = metric_of(series.metric)
+                if metric is not None and (metric.primary or series.metric == "best.first_step_accuracy"):
+                    counts[series.metric, one.case] += 1
+    return [key for key, count in counts.most_common() if count > 1]
+
+
+def _chart(number: int, key: Key, runs: Sequence[Subject], moves: Sequence[BaselineMove]) -> Chart:
+    metric, case = key
+    at: list[float] = []
+    value: list[float] = []
+    low: list[float | None] = []
+    high: list[float | None] = []
+    unit, definition = "", ""
+    for place, run in enumerate(runs, start=1):
+        one = _measurement(run, case)
+        series = None if one is None else series_of(one, (metric,))
+        if one is None or series is None or one.invalid:
+            continue
+        found = figure(series, one).estimate
+        if found.value is None:
+            continue
+        scale, unit = scale_of(series.unit)
+        definition = definition or series.definition
+        at.append(float(place))
+        value.append(scale * found.value)
+        low.append(None if found.low is None else scale * found.low)
+        high.append(None if found.high is None else scale * found.high)
+    name = f"{title_of(metric)}, {case_words(case)}"
+    line = Trace(name=name, x=tuple(at), y=tuple(value), low=tuple(low), high=tuple(high), style="points")
+    meant = _meant(key, runs, moves)
+    return Chart(
+        name=f"trend-{number}",
+        title=name,
+        told=f"{len(at)} runs, oldest first: from {rounded(value[0])} to {rounded(value[-1])} {unit}, lowest "
+        f"{rounded(min(value))}, highest {rounded(max(value))}. The table of runs has every number.",
+        definition=f"{definition}. Bars: 95 % intervals, where samples are enough for one. Only runs that are "
+        "measurements; places are those of the table of runs. Circumstances may differ from run to "
+        "run: a trend is no comparison.",
+        x_label="run, oldest first",
+        y_label=unit or "value",
+        traces=(line, *meant),
+        y_from_zero=False,
+    )
+
+
+def _measurement(run: Subject, case: tuple[Fact, ...]) -> Measurement | None:
+    return next((one for one in run.measured.measurements if one.case == case), None)
+
+
+def _meant(key: Key, runs: Sequence[Subject], moves: Sequence[BaselineMove]) -> tuple[Trace, ...]:
+    """What each baseline said about this figure while these runs were made: a line that steps at every move."""
+    found = []
+    for name in dict.fromkeys(move.name for move in moves):
+        own = [move for move in moves if move.name == name]
+        x: list[float] = []
+        y: list[float] = []
+        for place, run in enumerate(runs, start=1):
+            when = run.measured.created_unix_s
+            move = None if when is None else next((one for one in reversed(own) if one.since_unix_s <= when), None)
+            value = None if move is None else _value(move, key, runs)
+            if value is not None:
+                x.append(float(place))
+                y.append(value)
+        if x:
+            found.append(Trace(name=f"baseline {name}", x=tuple(x), y=tuple(y), style="step"))
+    return tuple(found[:3])
+
+
+def _value(move: BaselineMove, key: Key, runs: Sequence[Subject]) -> float | None:
+    metric, case = key
+    known = metric_of(metric)
+    scale = 1.0 if known is None else scale_of(known.unit)[0]
+    typed = dict(move.numbers).get(metric)
+    if typed is not None:
+        return scale * typed
+    run = next((one for one in runs if one.run_id == move.run_id), None)
+    one = None if run is None else _measurement(run, case)
+    series = None if one is None else series_of(one, (metric,))
+    if one is None or series is None:
+        return None
+    found = figure(series, one).estimate.value
+    return None if found is None else scale * found
+
+
+def _moves(moves: Sequence[BaselineMove]) -> Table:
+    rows = tuple(
+        (
+            move.name,
+            moment(move.since_unix_s),
+            move.run_id or ", ".join(f"{metric} = {value:g}" for metric, value in move.numbers) or UNKNOWN,
+            move.note,
+        )
+        for move in reversed(moves)
+    )
+    return Table(
+        caption=f"Baseline moves, newest first ({len(rows)})",
+        head=("baseline", "since", "means", "note"),
+        rows=rows,
+        folded=len(rows) > 12,
+    )
