@@ -146,7 +146,7 @@ def _log_influence(y: Sequence[float], x: Sequence[float]) -> list[float]:
 
 def _used(*xs: Sequence[float]) -> int:
     """Rows in which anything was counted: an empty row adds no information."""
-    return sum(any(values) for values in zip(*xs, strict=True))
+    return sum(map(any, zip(*xs, strict=True)))
 
 
 def _same_length(a: tuple[Sequence[float], Sequence[float]], b: tuple[Sequence[float], Sequence[float]]) -> None:

@@ -1,0 +1,12 @@
+"""What two series of raw numbers say about each other: change, interval, tests, verdict. Opens no file.
+
+Prompts are compared in pairs where both sides answered them, runs by Welch's t on their logs; a number without samples
+is taken as it stands. scipy's distributions and numpy are imported where they are used: the command's start needs none.
+"""
+
+from orchestrator.compare.statistics.averages import geometric_mean, mean
+from orchestrator.compare.statistics.merging import merge_series
+from orchestrator.compare.statistics.multiplicity import adjust, benjamini_hochberg, holm
+from orchestrator.compare.statistics.series import compare_series
+
+__all__ = ["adjust", "benjamini_hochberg", "compare_series", "geometric_mean", "holm", "mean", "merge_series"]

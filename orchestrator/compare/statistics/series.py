@@ -1,0 +1,134 @@
+"""One metric of two sides: what kind of samples they are, by which method, and what it amounts to."""
+
+import math
+from dataclasses import replace
+
+from orchestrator.compare.comparison import Comparison, Verdict
+from orchestrator.compare.metrics import Metric
+from orchestrator.compare.statistics.effect import change_of
+from orchestrator.compare.statistics.equivalence import equivalence_p
+from orchestrator.compare.statistics.findings import Findings, plain_change
+from orchestrator.compare.statistics.paired import paired_findings
+from orchestrator.compare.statistics.power import detectable_change, samples_needed
+from orchestrator.compare.statistics.prompts import pair
+from orchestrator.compare.statistics.unpaired import estimate, unpaired_findings
+from orchestrator.compare.statistics.verdict import judge, single_run_note
+from orchestrator.compare.stats import MIN_ROWS, Estimate
+from orchestrator.records.measurement import Series
+
+ROUNDING = 1e-9
+"""How far above 1 a share may lie by rounding."""
+
+
+def compare_series(
+    metric: Metric, ours: Series, theirs: Series, *, margin: float | None = None, resamples: int = 0
+) -> Comparison:
+    """Ours against theirs: change with its 95 % interval, tests, verdict against the margin (None = the metric's).
+
+    Prompts are paired by key where at least 5 prompts (conversations) are on both sides; otherwise both sides are
+    taken as independent, and the note says so. Other unit or definition: `not comparable`; a share outside [0, 1] or
+    a negative figure of a ratio: `invalid`. `resamples` > 0 adds a bootstrap interval for pairs (2,000 are plenty).
+    Raises ValueError for series of other metrics than `metric`, and for a margin that is negative or no number.
+    """
+    limit = metric.margin if margin is None else margin
+    if not (math.isfinite(limit) and limit >= 0):
+        raise ValueError(f"expected a margin of 0 or more, found: {limit}")
+    if not ours.metric == theirs.metric == metric.name:
+        raise ValueError(f"expected two series of `{metric.name}`, found: `{ours.metric}` and `{theirs.metric}`")
+    if unlike := _unlike(metric, ours, theirs):
+        return _refused(metric, ours, theirs, limit, "not comparable", unlike)
+    if impossible := _impossible(metric, "our", ours) or _impossible(metric, "their", theirs):
+        return _refused(metric, ours, theirs, limit, "invalid", impossible)
+    return _judged(metric, ours, theirs, limit, _findings(metric, ours, theirs, resamples))
+
+
+def _findings(metric: Metric, ours: Series, theirs: Series, resamples: int) -> Findings:
+    if ours.level != "prompt" or theirs.level != "prompt":
+        return unpaired_findings(metric, ours, theirs)
+    pairs = pair(ours, theirs)
+    fewer = min(len(ours.y), len(theirs.y))
+    if min(pairs.ours.counted, pairs.theirs.counted) >= MIN_ROWS or pairs.prompts == fewer:
+        found = paired_findings(metric, pairs, resamples)
+        left = len(ours.y) + len(theirs.y) - 2 * pairs.prompts
+        return _noted(found, f"{left} prompts that only one side answered are left out") if left else found
+    found = unpaired_findings(metric, ours, theirs)
+    return _noted(found, f"only {pairs.prompts} prompts are on both sides: compared as independent, which sees less")
+
+
+def _judged(metric: Metric, ours: Series, theirs: Series, margin: float, found: Findings) -> Comparison:
+    effect = found.effect
+    change = Estimate(value=plain_change(found.ours, found.theirs, metric.change), rows=0)
+    detectable = needed = equivalent = None
+    if effect is not None:
+        change = change_of(effect)
+        equivalent = equivalence_p(effect, margin)
+        if effect.spread and effect.standard_error is not None:
+            detectable = detectable_change(effect.standard_error, effect.freedom)
+            detectable = math.expm1(detectable) if effect.scale == "log" else detectable
+            needed = samples_needed(effect.variance, margin, effect.sides)
+    verdict: Verdict = judge(change, margin, metric.better) or ("single run" if found.single else "inconclusive")
+    if verdict == "single run":
+        found = _noted(found, single_run_note(change.value, metric.change))
+    return Comparison(
+        metric=metric,
+        ours=found.ours,
+        theirs=found.theirs,
+        change=change,
+        bootstrap=found.bootstrap,
+        verdict=verdict,
+        margin=margin,
+        level=found.level,
+        n_ours=_samples(ours),
+        n_theirs=_samples(theirs),
+        pairs=found.pairs,
+        method=found.method,
+        tests=found.tests,
+        equivalence_p=equivalent,
+        detectable=detectable,
+        needed=needed,
+        note="; ".join(found.notes),
+    )
+
+
+def _refused(metric: Metric, ours: Series, theirs: Series, margin: float, verdict: Verdict, note: str) -> Comparison:
+    return Comparison(
+        metric=metric,
+        ours=estimate(ours, metric),
+        theirs=estimate(theirs, metric),
+        change=Estimate(value=None, rows=0),
+        verdict=verdict,
+        margin=margin,
+        level="summary" if "summary" in {ours.level, theirs.level} else ours.level,
+        n_ours=_samples(ours),
+        n_theirs=_samples(theirs),
+        note=note,
+    )
+
+
+def _unlike(metric: Metric, ours: Series, theirs: Series) -> str:
+    """Why the two are not the same quantity; empty where they are."""
+    if ours.unit != theirs.unit:
+        return f"other unit: ours in {ours.unit}, theirs in {theirs.unit}"
+    if ours.unit != metric.unit:
+        return f"other unit: expected {metric.unit}, found {ours.unit} on both sides"
+    if ours.definition != theirs.definition:
+        return f"other definition: ours is {ours.definition}; theirs is {theirs.definition}"
+    return ""
+
+
+def _impossible(metric: Metric, side: str, series: Series) -> str:
+    """Why the numbers of a side cannot be what they are called; empty where they can."""
+    if min(*series.y, *series.x, 0.0) < 0:
+        return f"{side} numbers: a negative value cannot be `{metric.name}`"
+    most = series.x or (1.0,) * len(series.y)
+    if metric.unit == "share" and any(y > x * (1 + ROUNDING) for y, x in zip(series.y, most, strict=True)):
+        return f"{side} numbers: a share above 1 cannot be `{metric.name}`"
+    return ""
+
+
+def _samples(series: Series) -> int:
+    return (series.n or 1) if series.level == "summary" else len(series.y)
+
+
+def _noted(found: Findings, note: str) -> Findings:
+    return replace(found, notes=(*found.notes, note))
