@@ -23,7 +23,7 @@ def server_argv(job: BenchJob, side: Side, port: int) -> tuple[str, ...]:
     """`python -m sglang.launch_server ...`, without the `exec_prefix`. Raises JobFailure(job)."""
     if any(word == "--port" or word.startswith("--port=") for word in job.server_args):
         raise job_failure("`server_args` must not hold --port", hint="give the job's own `port`")
-    words = [python_of(job), "-m", "sglang.launch_server", "--model-path", _path(job, job.model), "--port", str(port)]
+    words = [python_of(job), "-m", "sglang.launch_server", "--model-path", path_of(job, job.model), "--port", str(port)]
     extra = job.server_args if side == "spec" else without_speculation(job.server_args)
     if not any(word == "--host" or word.startswith("--host=") for word in extra):
         words += ["--host", HOST]
@@ -40,8 +40,8 @@ def server_argv(job: BenchJob, side: Side, port: int) -> tuple[str, ...]:
     return (*words, *(speculation(job) if side == "spec" else ()), *extra)
 
 
-def _path(job: BenchJob, path: str | None) -> str:
-    """`~` is this host's home; SGLang knows no `~`, and behind an `exec_prefix` it would be another one."""
+def path_of(job: BenchJob, path: str | None) -> str:
+    """As SGLang is told it: it knows no `~`, which is this host's home, and behind an `exec_prefix` another one."""
     return str(path) if job.exec_prefix else os.path.expanduser(str(path))
 
 
@@ -67,7 +67,7 @@ def speculation(job: BenchJob) -> list[str]:
     """The flags of speculation alone; none without a `draft`."""
     if job.draft is None:
         return []
-    words = ["--speculative-algorithm", job.algorithm, "--speculative-draft-model-path", _path(job, job.draft)]
+    words = ["--speculative-algorithm", job.algorithm, "--speculative-draft-model-path", path_of(job, job.draft)]
     for option, value in (
         ("--speculative-num-steps", job.num_steps),
         ("--speculative-eagle-topk", job.eagle_topk),

@@ -2,8 +2,10 @@
 
 It stands beside the server, wherever an `exec_prefix` leads (another container, root, node), where a signal from
 outside reaches nobody and a closed connection ends nothing. Its standard input is the rope: the first line is the
-order (JSON: token, argv, environment), then `stop SECONDS` may follow; when the rope is cut, the server is ended too.
-What it tells is on its standard output, among the server's own lines: a line `TOKEN {"guard": ...}`.
+order (JSON: token, argv, environment, files, wanted), then `stop SECONDS` may follow; when the rope is cut, the server
+is ended too. What it tells is on its standard output, among the server's own lines: a line `TOKEN {"guard": ...}`.
+
+SGLang's own load tool is run by it, too: its files are carried there and back, for it may see no folder of the host's.
 
 Imports nothing of ours: the payload is not where this runs.
 """
@@ -13,8 +15,10 @@ import ctypes
 import json
 import os
 import select
+import shutil
 import signal
 import subprocess
+import tempfile
 import time
 from types import FrameType
 
@@ -24,12 +28,16 @@ CUT_GRACE_S = 5.0
 ORPHAN_GRACE_S = 1.0
 KILL_PATIENCE_S = 10.0
 LOOK_S = 0.05
+PART_CHARACTERS = 5000
+"""Of a file, in one line: whoever reads takes lines of 64 KiB, and a character may become twelve."""
 
 
 def tell(token: str, **facts: object) -> None:
     """One line of ours, whatever stands half-written before it."""
+    data = f"\n{token} {json.dumps(facts)}\n".encode("ascii")
     with contextlib.suppress(OSError):  # nobody listens any more
-        os.write(1, f"\n{token} {json.dumps(facts)}\n".encode("ascii"))
+        while data:  # a signal may cut a long write short
+            data = data[os.write(1, data) :]
 
 
 def sees_itself() -> bool:
@@ -59,11 +67,32 @@ def below(ancestor: int) -> dict[int, str]:
     return found
 
 
+class Folder:
+    """The files of one call. Raises OSError at construction where there is no room for them."""
+
+    def __init__(self, files: dict[str, str], wanted: list[str]) -> None:
+        self.path = tempfile.mkdtemp(prefix="eagle3-")
+        self._wanted = wanted
+        for name, text in files.items():
+            with open(os.path.join(self.path, name), "w", encoding="utf-8") as file:  # noqa: PTH118 - as all here
+                file.write(text)
+
+    def hand_over(self, token: str) -> None:
+        """Tell what the wanted files hold, and remove all."""
+        for name in self._wanted:
+            with contextlib.suppress(OSError):
+                with open(os.path.join(self.path, name), encoding="utf-8", errors="replace") as file:  # noqa: PTH118
+                    text = file.read()
+                for at in range(0, len(text), PART_CHARACTERS):
+                    tell(token, guard="file", name=name, part=text[at : at + PART_CHARACTERS])
+        shutil.rmtree(self.path, ignore_errors=True)
+
+
 class Guard:
     """One server's guard. Raises OSError at construction when the server cannot be started."""
 
-    def __init__(self, token: str, argv: list[str], environment: dict[str, str]) -> None:
-        self._token = token
+    def __init__(self, token: str, argv: list[str], environment: dict[str, str], folder: "Folder | None") -> None:
+        self._token, self._folder = token, folder
         self._code: int | None = None
         self.asked: float | None = None
         ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
@@ -74,6 +103,7 @@ class Guard:
             stderr=subprocess.STDOUT,
             env={**os.environ, **environment},
             start_new_session=True,
+            cwd=None if folder is None else folder.path,
         ).pid
         tell(token, guard="started", pid=self._server, knows_tree=self._knows_tree)
 
@@ -115,6 +145,8 @@ class Guard:
                 break
             time.sleep(LOOK_S)
         seconds = time.monotonic() - began
+        if self._folder is not None:
+            self._folder.hand_over(self._token)
         tell(self._token, guard="over", how=how, seconds=seconds, survivors=self._tree())
 
     def _reap(self) -> bool:
@@ -147,20 +179,25 @@ class Guard:
 
 def main() -> None:
     """Read the order, keep the server, end it."""
-    line = b""
-    while not line.endswith(b"\n"):  # not by sys.stdin, which would read ahead
-        byte = os.read(0, 1)
-        if not byte:
+    data = b""
+    while b"\n" not in data:  # not by sys.stdin, which select() would not see
+        block = os.read(0, 65536)
+        if not block:
             return
-        line += byte
+        data += block
+    line, _, more = data.partition(b"\n")
     order = json.loads(line)
     for ignored in (signal.SIGHUP, signal.SIGPIPE):
         signal.signal(ignored, signal.SIG_IGN)
     try:
-        guard = Guard(order["token"], order["argv"], order["environment"])
+        folder = None if order["files"] is None else Folder(order["files"], order["wanted"])
+        guard = Guard(order["token"], order["argv"], order["environment"], folder)
     except OSError as error:
-        tell(order["token"], guard="failed", problem=f"{error.strerror}: {order['argv'][0]}")
+        tell(order["token"], guard="failed", problem=f"{error.strerror}: {error.filename or order['argv'][0]}")
         return
+
+    if more.startswith(b"stop "):
+        guard.asked = float(more.split()[1])
 
     def ask(_number: int, _frame: FrameType | None) -> None:
         guard.asked = CUT_GRACE_S if guard.asked is None else guard.asked

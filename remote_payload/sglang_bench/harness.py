@@ -5,27 +5,31 @@ warms up with one short request, the first prompt; the cache is flushed before i
 """
 
 import json
-import os
 import time
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from remote_payload.bounded import BoundedChild
-from remote_payload.failure import job_failure
+from remote_payload.failure import JobFailure, job_failure
 from remote_payload.schema.bench import HarnessRun
 from remote_payload.schema.bench_job import BenchJob
 from remote_payload.sglang_bench.client import Load, sampling_of
-from remote_payload.sglang_bench.command import python_of
+from remote_payload.sglang_bench.command import path_of, python_of
+from remote_payload.sglang_bench.environment import secret_values, server_environment
 from remote_payload.sglang_bench.info import flush
+from remote_payload.sglang_bench.launch import Order, Process
 from remote_payload.sglang_bench.points import in_words, requests_of
 from remote_payload.sglang_bench.progress import Journal
 from remote_payload.sglang_bench.prompt import Prompt
 from remote_payload.sglang_bench.server import Running
+from remote_payload.sglang_bench.stall import Stall
 from remote_payload.sglang_bench.workload import Workload
 
 PROMPTS_NAME = "harness-prompts.json"
 OLD_MODULE = "sglang.bench_serving"
 TAIL_CHARACTERS = 4000
+LOOK_S = 0.25
+GRACE_S = 5.0
+"""Between TERM and KILL of a tool that did not end in time."""
 
 
 def require_text(workload: Workload) -> None:
@@ -39,18 +43,18 @@ def require_text(workload: Workload) -> None:
     )
 
 
-def write_prompts(workload: Workload, folder: Path, count: int) -> None:
-    """The prompts as a `sharegpt` file in the result folder, from the first again until there are `count`."""
+def prompts_file(workload: Workload, count: int) -> str:
+    """The prompts as a `sharegpt` file, from the first again until there are `count`."""
     own = len(workload.prompts)
     turns = [
         {"conversations": [{"value": _question(workload.prompts[index % own])}, {"value": "an answer, not used"}]}
         for index in range(count)
     ]
-    (folder / PROMPTS_NAME).write_text(json.dumps(turns), encoding="utf-8")
+    return json.dumps(turns)
 
 
 class Harness:
-    """Runs its tool for one job; each call leaves `harness-N.jsonl` in the result folder."""
+    """Runs its tool for one job; each call leaves `harness-N.jsonl` in the result folder, and a log beside it."""
 
     def __init__(self, job: BenchJob, folder: Path, journal: Journal, module: str | None) -> None:
         self._job, self._folder, self._journal = job, folder, journal
@@ -58,41 +62,78 @@ class Harness:
         self.runs: list[HarnessRun] = []
 
     def run(self, running: Running, workload: Workload, load: Load) -> None:
-        """One load; how the call ended, whatever it was, is in its record. Raises JobFailure(server or job)."""
-        side, what = running.facts.side, in_words(load)
+        """One load; how the call ended, whatever it was, is in its record.
+
+        Raises JobFailure: server when that dies or hangs meanwhile, job when there is no such Python.
+        """
+        side, what, number = running.facts.side, in_words(load), len(self.runs)
         self._journal.phase("harness", f"{side}, {what}")
-        result = self._folder / f"harness-{len(self.runs)}.jsonl"
+        result = f"harness-{number}.jsonl"
         count = requests_of(self._job, workload, load)
-        if workload.form != "random":
-            write_prompts(workload, self._folder, count)
-        argv = (*self._job.exec_prefix, *self._argv(running.url, workload, load, result))
+        files = {} if workload.form == "random" else {PROMPTS_NAME: prompts_file(workload, count)}
+        for name, text in files.items():
+            (self._folder / name).write_text(text, encoding="utf-8")
+        order = Order(
+            argv=self._argv(running.url, workload, load, result),
+            environment=self._environment(running),
+            files=files,
+            wanted=(result,),
+        )
         if not flush(running.url, running.key):
             self._journal.warn("not_flushed", f"{side}, {what}: the server did not flush its prefix cache")
-        if running.key is not None:
-            os.environ["OPENAI_API_KEY"] = running.key  # where the tool looks for it; only our own children see it
-        code, output = _call(argv, self._job.request_timeout_s * count)
-        running.check()
-        is_home = result.is_file() and result.stat().st_size > 0
-        if code != 0 or not is_home:
+        tool = self._call(order, running, number, self._job.request_timeout_s * count)
+        text = tool.returned().get(result, "")
+        if text:
+            (self._folder / result).write_text(text, encoding="utf-8")
+        code = -1 if tool.exit_code is None else tool.exit_code
+        if code != 0 or not text:
             end = f"ended with exit code {code}" if code != 0 else "left no result file"
             self._journal.warn("harness", f"SGLang's own tool {end} ({side}, {what})")
         self.runs.append(
             HarnessRun(
                 side=side,
-                argv=argv,
+                argv=(*self._job.exec_prefix, *order.argv),
                 returncode=code,
-                result_file=result.name if is_home else None,
-                output_tail=output[-TAIL_CHARACTERS:],
+                result_file=result if text else None,
+                output_tail="\n".join(tool.log.tail)[-TAIL_CHARACTERS:],
             )
         )
 
-    def _argv(self, url: str, workload: Workload, load: Load, result: Path) -> tuple[str, ...]:
-        """Its command line; the options are those that versions since 0.4.5 have in common."""
+    def _environment(self, running: Running) -> dict[str, str]:
+        """As the server's: behind an `exec_prefix` nothing may be inherited."""
+        key = {} if running.key is None else {"OPENAI_API_KEY": running.key}  # where the tool looks for it
+        return {**server_environment(self._job, self._folder.parent), **key}
+
+    def _call(self, order: Order, running: Running, number: int, limit_s: float) -> Process:
+        """The tool's process, ended. Raises JobFailure(server, or job where it cannot be run)."""
+        hidden = secret_values(self._job, self._folder.parent)
+        log = self._folder.parent / f"harness-{number}.log"
+        try:
+            tool = Process(self._job.exec_prefix, order, log, hidden=hidden)
+        except JobFailure as failed:
+            raise job_failure(f"SGLang's own tool cannot be run: {failed.failure.message}") from None
+        until_s = time.monotonic() + limit_s
+        stall = Stall(running, lambda: None, self._job.request_timeout_s)
+        try:
+            while not tool.has_ended and time.monotonic() < until_s:
+                stall.check()
+                with tool.log.changed:
+                    tool.log.changed.wait_for(lambda: tool.has_ended, LOOK_S)
+        finally:
+            tool.end(GRACE_S)
+        running.check()
+        return tool
+
+    def _argv(self, url: str, workload: Workload, load: Load, result: str) -> tuple[str, ...]:
+        """Its command line; the options are those that versions since 0.4.5 have in common.
+
+        Files are named as they are in the folder that it is run in.
+        """
         job, parts = self._job, urlsplit(url)
         words = [python_of(job), "-m", self._module, "--backend", "sglang", "--host", parts.hostname or "127.0.0.1"]
-        words += ["--port", str(parts.port or 80), "--output-file", str(result), "--seed", str(job.seed)]
+        words += ["--port", str(parts.port or 80), "--output-file", result, "--seed", str(job.seed)]
         words += ["--num-prompts", str(requests_of(job, workload, load))]
-        words += ["--model", job.model] if job.model is not None else []
+        words += ["--model", path_of(job, job.model)] if job.model is not None else []
         if load.users is not None:
             words += ["--max-concurrency", str(load.users)]
         else:
@@ -101,7 +142,7 @@ class Harness:
             words += ["--dataset-name", "random-ids", "--random-input-len", "256", "--random-range-ratio", "0.1"]
             words += ["--random-output-len", str(job.max_new_tokens)]
         else:
-            words += ["--dataset-name", "sharegpt", "--dataset-path", str(result.parent / PROMPTS_NAME)]
+            words += ["--dataset-name", "sharegpt", "--dataset-path", PROMPTS_NAME]
             words += ["--sharegpt-output-len", str(job.max_new_tokens)]
         words += ["--disable-tqdm"]
         words += ["--apply-chat-template"] if workload.form == "messages" else []
@@ -109,15 +150,6 @@ class Harness:
         if job.temperature != 0.0 or job.top_p is not None or job.top_k is not None:
             words += ["--extra-request-body", json.dumps({"sampling_params": sampling_of(job)})]
         return tuple(words)
-
-
-def _call(argv: tuple[str, ...], limit_s: float) -> tuple[int, str]:
-    """Exit code and output; -1 when it had to be ended. Raises JobFailure(job)."""
-    try:
-        done = BoundedChild(argv).finish(time.monotonic() + limit_s)
-    except OSError as error:
-        raise job_failure(f"SGLang's own tool cannot be run ({error.strerror}): {argv[0]}") from None
-    return done if done is not None else (-1, f"no end within {limit_s:g} s")
 
 
 def _question(prompt: Prompt) -> str | None:

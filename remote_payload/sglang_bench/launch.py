@@ -1,14 +1,16 @@
 """A server's process: started and ended through its guard, behind the `exec_prefix`; heard through its log."""
 
 import contextlib
+import dataclasses
 import json
 import os
 import secrets
+import select
 import signal
 import subprocess
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
@@ -33,14 +35,26 @@ class Ended:
     survivors: tuple[int, ...] = ()
 
 
+@dataclass(frozen=True, kw_only=True)
+class Order:
+    """What is to be run."""
+
+    argv: tuple[str, ...]
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Beside what it inherits."""
+    files: Mapping[str, str] | None = None
+    """Texts by name, put into a folder of its own, in which it is run; None: it needs no folder."""
+    wanted: tuple[str, ...] = ()
+    """Names in that folder whose texts are to come back. The folder is removed."""
+
+
 class Process:
-    """The server's process and everything below it."""
+    """A process (a server, or a tool) and everything below it."""
 
     def __init__(
         self,
         prefix: tuple[str, ...],
-        argv: tuple[str, ...],
-        environment: Mapping[str, str],
+        order: Order,
         path: Path,
         *,
         hidden: tuple[str, ...] = (),
@@ -49,6 +63,7 @@ class Process:
         """Start it; its log goes to `path` without the values `hidden`. Raises JobFailure(server) when it cannot be."""
         token = f"eagle3-guard-{secrets.token_hex(8)}"
         source = resources.files("remote_payload.sglang_bench").joinpath("guard.py").read_text(encoding="utf-8")
+        argv = order.argv
         command = [*prefix, argv[0], "-c", source]
         try:
             self._guard = subprocess.Popen(
@@ -58,6 +73,7 @@ class Process:
                 stderr=subprocess.STDOUT,
                 cwd=path.parent,
                 start_new_session=True,
+                bufsize=0,
             )
         except OSError as error:
             raise server_failure(
@@ -69,10 +85,8 @@ class Process:
         self._known: dict[int, int] = {}
         assert self._guard.stdin is not None and self._guard.stdout is not None  # noqa: PT018 - both are pipes
         self.log = ServerLog(self._guard.stdout, path, token, hidden, on_line)
-        order = {"token": token, "argv": list(argv), "environment": dict(environment)}
-        with contextlib.suppress(OSError):  # it is gone already; its output will say why
-            self._guard.stdin.write(json.dumps(order).encode("ascii") + b"\n")
-            self._guard.stdin.flush()
+        os.set_blocking(self._guard.stdin.fileno(), False)
+        self._say(json.dumps({"token": token, **dataclasses.asdict(order)}), GUARD_PATIENCE_S)
         started = self._await("started", GUARD_PATIENCE_S)
         if started is None:
             raise self._not_started()
@@ -90,6 +104,20 @@ class Process:
             return "its guard was cut off" if self.log.is_over else "it runs"
         code = int(message["code"])
         return f"it ended with exit code {code}" if code >= 0 else f"it was ended by signal {-code}"
+
+    @property
+    def exit_code(self) -> int | None:
+        """Of the main process; negative: the signal that ended it. None: it runs, or nobody could tell."""
+        message = self.log.said("ended")
+        return None if message is None else int(message["code"])
+
+    def returned(self) -> dict[str, str]:
+        """After `end`: the wanted files that it left, by name."""
+        parts: dict[str, str] = {}
+        for message in self.log.guard:
+            if message.get("guard") == "file":
+                parts[message["name"]] = parts.get(message["name"], "") + message["part"]
+        return parts
 
     def failure(self, what: str | None = None) -> JobFailure:
         """Why it failed, as its log says."""
@@ -109,10 +137,9 @@ class Process:
         """Ask the guard to end it, and see that nothing is left; the last resort is killing what we see ourselves."""
         began = time.monotonic()
         self.tree()
-        with contextlib.suppress(OSError, ValueError):
-            assert self._guard.stdin is not None
-            self._guard.stdin.write(f"stop {grace_s}\n".encode("ascii"))
-            self._guard.stdin.close()
+        self._say(f"stop {grace_s}", 1.0)
+        assert self._guard.stdin is not None
+        self._guard.stdin.close()
         over = self._await("over", grace_s + OVER_PATIENCE_S)
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._guard.wait(2.0 if over else 0.1)
@@ -129,6 +156,21 @@ class Process:
             seconds=time.monotonic() - began,
             survivors=tuple(sorted(survivors)),
         )
+
+    def _say(self, line: str, patience_s: float) -> None:
+        """To the guard, as far as it listens: a prefix that hangs takes no long order, and its output says why."""
+        assert self._guard.stdin is not None
+        if self._guard.stdin.closed:
+            return
+        data, until_s = memoryview(line.encode("ascii") + b"\n"), time.monotonic() + patience_s
+        while data and (left_s := until_s - time.monotonic()) > 0:
+            if select.select([], [self._guard.stdin], [], left_s)[1]:
+                try:
+                    data = data[os.write(self._guard.stdin.fileno(), data) :]
+                except BlockingIOError:
+                    continue
+                except OSError:  # it is gone already
+                    return
 
     def _kill_known(self) -> tuple[int, ...]:
         """Kill those of the tree that still live; returns those that cannot be killed."""

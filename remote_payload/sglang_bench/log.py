@@ -35,8 +35,6 @@ class ServerLog:
     ) -> None:
         self.path = path
         self.tail: deque[str] = deque(maxlen=REMEMBERED)
-        self.heard = 0
-        """Lines so far."""
         self.guard: list[dict[str, Any]] = []
         """What the guard told, in order."""
         self.decided: dict[tuple[str, str], LogLine] = {}
@@ -103,7 +101,6 @@ class ServerLog:
         self._write(line)
         now_s = time.monotonic()
         with self.changed:
-            self.heard += 1
             self.tail.append(line[:SHOWN_CHARACTERS])
             self.changed.notify_all()
         with contextlib.suppress(OSError):  # an event that finds no room; unread, the server would stand still

@@ -25,7 +25,7 @@ from remote_payload.sglang_bench.attached import environment_of_listener
 from remote_payload.sglang_bench.command import HOST, server_argv, speculation, url_of
 from remote_payload.sglang_bench.environment import api_key, secret_values, server_environment
 from remote_payload.sglang_bench.gpu_memory import GpuMemory
-from remote_payload.sglang_bench.launch import Process
+from remote_payload.sglang_bench.launch import Order, Process
 from remote_payload.sglang_bench.ready import look, port_taken, wait_until_ready
 from remote_payload.sglang_bench.redact import redact_argv, redact_json
 from remote_payload.sglang_bench.telling import Telling, event
@@ -67,11 +67,6 @@ class Running:
         """Raise JobFailure(server), with its log's decisive lines, when the server of ours has ended."""
         if self.has_died and self._process is not None:
             raise self._process.failure()
-
-    @property
-    def heard(self) -> int:
-        """Lines of its log so far: they become more while it works; always 0 of a server that was attached to."""
-        return 0 if self._process is None else self._process.log.heard
 
     def hangs(self, what: str) -> JobFailure:
         """The failure of a server that lives and does nothing; `what` = how that was seen."""
@@ -131,8 +126,7 @@ def start(job: BenchJob, side: Side, number: int, folder: Path, report: Report) 
     began_s = time.monotonic()
     process = Process(
         job.exec_prefix,
-        argv,
-        environment,
+        Order(argv=argv, environment=environment),
         folder.parent / f"server-{number}.log",
         hidden=secret_values(job, folder.parent),
         on_line=telling.read,

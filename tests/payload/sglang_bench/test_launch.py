@@ -12,7 +12,7 @@ import pytest
 
 from remote_payload import processes
 from remote_payload.failure import JobFailure
-from remote_payload.sglang_bench.launch import Process
+from remote_payload.sglang_bench.launch import Order, Process
 from tests.payload.sglang_bench.conftest import Site
 
 NAMESPACES = ("unshare", "--pid", "--fork", "--mount", "--mount-proc")
@@ -61,7 +61,7 @@ def eventually(condition: Callable[[], bool], patience_s: float = 15.0) -> bool:
 def process(tmp_path: Path, prefix: tuple[str, ...], *words: str) -> tuple[Process, str]:
     mark = f"mark-of-{tmp_path.name}"
     argv = (sys.executable, "-c", SERVER, mark, *words)
-    return Process(prefix, argv, {"PYTHONUNBUFFERED": "1"}, tmp_path / "server-0.log"), mark
+    return Process(prefix, Order(argv=argv, environment={"PYTHONUNBUFFERED": "1"}), tmp_path / "server-0.log"), mark
 
 
 @pytest.mark.parametrize("prefix", [(), ("env", "A=b"), ("setsid", "--wait"), NAMESPACES, BLIND])
@@ -157,7 +157,7 @@ def test_output_is_kept_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr("remote_payload.sglang_bench.log.HEAD_BYTES", 2000)
     monkeypatch.setattr("remote_payload.sglang_bench.log.TAIL_BYTES", 1000)
     code = "for i in range(2000): print('line', i)"
-    started = Process((), (sys.executable, "-c", code), {}, tmp_path / "server-0.log")
+    started = Process((), Order(argv=(sys.executable, "-c", code)), tmp_path / "server-0.log")
     assert eventually(lambda: started.has_ended)
     started.end(0.1)
     kept = {path.name: path.read_text().splitlines() for path in tmp_path.glob("server-0*")}
