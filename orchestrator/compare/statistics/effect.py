@@ -78,8 +78,17 @@ def t_test(effect: Effect, name: str) -> Test:
     return Test(name=name, p=2 * tail(-abs(t), effect.freedom), statistic=t)
 
 
+def no_spread(effect: Effect, what: str) -> str:
+    """A note on samples that do not differ at all."""
+    if effect.samples < LEAST_EQUAL:
+        return f"{what} (n = {effect.samples}): the spread is unknown, not 0; {LEAST_EQUAL} samples would tell more"
+    return f"{what} (n = {effect.samples}): the interval of no width is the one of order statistics"
+
+
 def tail(t: float, freedom: float) -> float:
-    """Probability that Student's t is at most `t`."""
+    """Probability that Student's t is at most `t`; freedom inf is the normal distribution."""
+    if math.isinf(freedom):
+        return math.erfc(-t / math.sqrt(2)) / 2
     from scipy.special import stdtr  # noqa: PLC0415 - only where a test is asked for
 
     return float(stdtr(freedom, t))

@@ -13,8 +13,8 @@ def merge_series(series: Sequence[Series]) -> Series:
 
     Runs are put side by side; a run that is there twice with the same number counts once. Of a prompt that several
     runs answered, y and x are the means over those runs, so that no prompt weighs more for having been asked more
-    often. Several numbers without samples become a sample each, as if a run each. Raises UsageError for other units,
-    definitions or kinds of samples, and for one key with two numbers at run level; ValueError for none at all.
+    often. Raises UsageError for other units, definitions or kinds of samples, for several numbers without samples, and
+    for one key with two numbers at run level; ValueError for no series at all.
     """
     if not series:
         raise ValueError("expected a series, found none")
@@ -25,9 +25,14 @@ def merge_series(series: Sequence[Series]) -> Series:
         _alike(first, other)
     if first.level == "prompt":
         return _prompts(series)
+    if first.level == "summary":
+        raise UsageError(
+            f"`{first.metric}`: expected runs with their samples, found: {len(series)} numbers without",
+            hint="Compare such numbers one by one.",
+        )
     values: dict[str, float] = {}
-    for number, one in enumerate(series, start=1):
-        for key, value in zip(one.keys or (f"number {number}",), one.y, strict=True):
+    for one in series:
+        for key, value in zip(one.keys, one.y, strict=True):
             if values.setdefault(key, value) != value:
                 raise UsageError(
                     f"`{one.metric}`: expected one number for `{key}`, found: {values[key]:g} and {value:g}",
@@ -90,7 +95,7 @@ def _rebuilt(
         metric=first.metric,
         unit=first.unit,
         definition=first.definition,
-        level="prompt" if first.level == "prompt" else "run",
+        level=first.level,
         keys=keys,
         clusters=clusters,
         y=y,

@@ -12,7 +12,7 @@ from orchestrator.compare.comparison import Test
 from orchestrator.compare.metrics import Metric
 from orchestrator.compare.statistics.averages import variance
 from orchestrator.compare.statistics.bootstrap import paired_bootstrap
-from orchestrator.compare.statistics.effect import Effect, Scale, settled, t_test
+from orchestrator.compare.statistics.effect import Effect, Scale, no_spread, settled, t_test
 from orchestrator.compare.statistics.findings import Findings
 from orchestrator.compare.statistics.prompts import Pairs, figure
 from orchestrator.compare.statistics.ranks import wilcoxon
@@ -45,7 +45,7 @@ def paired_findings(metric: Metric, pairs: Pairs, resamples: int) -> Findings:
         tests=tuple(tests),
         pairs=len(pairs.ours.y),
         bootstrap=bootstrap,
-        notes=_notes(effect, unit),
+        notes=_notes(effect, pairs, unit),
     )
 
 
@@ -85,11 +85,10 @@ def paired_log_ratio(ours: Sequence[float], theirs: Sequence[float]) -> Effect |
     )
 
 
-def _notes(effect: Effect | None, unit: str) -> tuple[str, ...]:
+def _notes(effect: Effect | None, pairs: Pairs, unit: str) -> tuple[str, ...]:
     if effect is None:
-        return ("a sum of 0 has no ratio",)
+        counted = pairs.ours.counted and pairs.theirs.counted
+        return ("a sum of 0 has no ratio" if counted else "nothing was counted on a side",)
     if effect.standard_error is None:
         return (f"an interval needs {MIN_ROWS} {unit}s on both sides, found {effect.samples}",)
-    if not effect.spread:
-        return (f"every {unit} shows the same change ({effect.samples}): no spread, so no Student's interval",)
-    return ()
+    return () if effect.spread else (no_spread(effect, f"every {unit} shows the same change"),)

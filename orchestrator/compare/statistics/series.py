@@ -18,6 +18,8 @@ from orchestrator.records.measurement import Series
 
 ROUNDING = 1e-9
 """How far above 1 a share may lie by rounding."""
+LEAST, MOST = 1e-100, 1e100
+"""Beyond these no figure is a measurement, and sums and ratios would overflow."""
 
 
 def compare_series(
@@ -66,6 +68,8 @@ def _judged(metric: Metric, ours: Series, theirs: Series, margin: float, found: 
             detectable = detectable_change(effect.standard_error, effect.freedom)
             detectable = math.expm1(detectable) if effect.scale == "log" else detectable
             needed = samples_needed(effect.variance, margin, effect.sides)
+            if needed is not None and found.level == "prompt":
+                needed = max(needed, MIN_ROWS)
     verdict: Verdict = judge(change, margin, metric.better) or ("single run" if found.single else "inconclusive")
     if verdict == "single run":
         found = _noted(found, single_run_note(change.value, metric.change))
@@ -120,6 +124,8 @@ def _impossible(metric: Metric, side: str, series: Series) -> str:
     """Why the numbers of a side cannot be what they are called; empty where they can."""
     if min(*series.y, *series.x, 0.0) < 0:
         return f"{side} numbers: a negative value cannot be `{metric.name}`"
+    if any(value and not LEAST <= value <= MOST for value in (*series.y, *series.x)):
+        return f"{side} numbers: a value outside {LEAST:g} to {MOST:g} cannot be `{metric.name}`"
     most = series.x or (1.0,) * len(series.y)
     if metric.unit == "share" and any(y > x * (1 + ROUNDING) for y, x in zip(series.y, most, strict=True)):
         return f"{side} numbers: a share above 1 cannot be `{metric.name}`"
