@@ -2,7 +2,8 @@
 
 n = (z_0.975 + z_0.8)^2 * variance / change^2, z replaced by Student's t of the samples at hand: with few runs the
 normal quantiles promise too much. Variance as `Effect.variance`: of one pair, or the sum over both sides; relative,
-where the change is (the variance of logs is the squared coefficient of variation).
+where the change is (the variance of logs is the squared coefficient of variation). The sum of two quantiles is itself
+an approximation, and Welch's t gives away more where runs are few: 3 runs a side have 69 % power, 5 have 78 %.
 """
 
 import math

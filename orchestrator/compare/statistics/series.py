@@ -97,8 +97,8 @@ def _judged(metric: Metric, ours: Series, theirs: Series, margin: float, found: 
 def _refused(metric: Metric, ours: Series, theirs: Series, margin: float, verdict: Verdict, note: str) -> Comparison:
     return Comparison(
         metric=metric,
-        ours=estimate(ours, metric),
-        theirs=estimate(theirs, metric),
+        ours=_figure(metric, ours),
+        theirs=_figure(metric, theirs),
         change=Estimate(value=None, rows=0),
         verdict=verdict,
         margin=margin,
@@ -107,6 +107,10 @@ def _refused(metric: Metric, ours: Series, theirs: Series, margin: float, verdic
         n_theirs=_samples(theirs),
         note=note,
     )
+
+
+def _figure(metric: Metric, series: Series) -> Estimate:
+    return Estimate(value=None, rows=0) if _impossible(metric, "", series) else estimate(series, metric)
 
 
 def _unlike(metric: Metric, ours: Series, theirs: Series) -> str:
@@ -124,7 +128,8 @@ def _impossible(metric: Metric, side: str, series: Series) -> str:
     """Why the numbers of a side cannot be what they are called; empty where they can."""
     if min(*series.y, *series.x, 0.0) < 0:
         return f"{side} numbers: a negative value cannot be `{metric.name}`"
-    if any(value and not LEAST <= value <= MOST for value in (*series.y, *series.x)):
+    values = (*series.y, *series.x)
+    if max(values) > MOST or min(filter(None, values), default=1.0) < LEAST:
         return f"{side} numbers: a value outside {LEAST:g} to {MOST:g} cannot be `{metric.name}`"
     most = series.x or (1.0,) * len(series.y)
     if metric.unit == "share" and any(y > x * (1 + ROUNDING) for y, x in zip(series.y, most, strict=True)):

@@ -35,7 +35,7 @@ def unpaired_findings(metric: Metric, ours: Series, theirs: Series) -> Findings:
         method=_method(scale, ours, theirs),
         tests=_tests(effect, scale, ours, theirs),
         notes=remarks(effect, metric, ours, theirs),
-        single="prompt" not in {ours.level, theirs.level},
+        single=effect is not None and "prompt" not in {ours.level, theirs.level},
     )
 
 

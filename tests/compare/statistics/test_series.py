@@ -1,0 +1,304 @@
+"""Which method is taken for which samples, what is said beside it, and what is refused."""
+
+from dataclasses import replace
+
+import pytest
+
+from orchestrator.compare.metrics import METRICS, metric_of
+from orchestrator.compare.statistics import compare_series
+from orchestrator.records.measurement import Series
+from tests.support.made_series import ACCURACY, LENGTH, THROUGHPUT, TTFT, number, prompts, runs
+
+A = (90.1, 89.6, 90.4, 90.0, 89.9)
+BASE = ([256] * 6 + [180, 90], [128, 120, 142, 110, 134, 125, 95, 50])
+NEW = ([256] * 6 + [175, 94], [112, 109, 128, 101, 119, 116, 85, 48])
+
+
+# One run, one number
+
+
+def test_one_run_is_not_tested_and_told_against_the_others() -> None:
+    found = compare_series(THROUGHPUT, runs(46.7), runs(*A))
+    assert (found.verdict, found.change.low, found.detectable, found.needed) == ("single run", None, None, None)
+    assert found.change.value == pytest.approx(46.7 / 90 - 1, abs=1e-4)
+    assert "one run on our side" in found.note
+    assert "our one run is outside what a further run like the other 5 would show in 95 % of cases: 89.12 to 90.89" in (
+        found.note
+    )
+    assert "not tested: -48.1 % is beyond the 10 % that call for a second look" in found.note
+    near = compare_series(THROUGHPUT, runs(90.5), runs(*A))
+    assert "is inside what" in near.note
+    assert "+0.6 % is within the 10 %" in near.note
+    assert compare_series(THROUGHPUT, runs(90), runs(46.7)).verdict == "single run"
+
+
+def test_runs_against_a_number_that_somebody_typed() -> None:
+    found = compare_series(THROUGHPUT, runs(46.7, 47.5, 46.2), number(90))
+    assert (found.verdict, found.level, found.n_ours, found.n_theirs) == ("regressed", "summary", 3, 1)
+    assert found.tests[0].name == "one-sample t of logs"
+    assert found.method == "runs against one number, Student's t of logs"
+    assert "their number came without its samples and is taken as exact" in found.note
+    turned = compare_series(THROUGHPUT, number(90), runs(46.7, 47.5, 46.2))
+    assert turned.verdict == "improved"
+    two = compare_series(THROUGHPUT, runs(46.7, 47.5), number(90))
+    assert (two.verdict, two.change.low) == ("single run", None)
+    assert "a test against a number needs 3 runs, found 2" in two.note
+
+
+def test_prompts_against_a_published_number() -> None:
+    published = number(2.687, metric=LENGTH.name, unit="tokens", n=80)
+    found = compare_series(LENGTH, prompts(*BASE), published)
+    assert (found.verdict, found.n_theirs, found.pairs) == ("regressed", 80, None)
+    assert found.theirs.low is None
+    assert "their number came without its samples (n = 80)" in found.note
+    few = compare_series(LENGTH, prompts([5, 6], [2, 3]), published)
+    assert (few.verdict, few.change.low) == ("inconclusive", None)
+    assert "an interval needs 5 prompts (or conversations), found 2 on our side" in few.note
+
+
+def test_two_numbers() -> None:
+    found = compare_series(THROUGHPUT, number(56.8), number(90))
+    assert (found.verdict, found.method) == ("single run", "two numbers without samples")
+    assert found.change.value == pytest.approx(56.8 / 90 - 1)
+
+
+def test_prompts_against_runs() -> None:
+    several = runs(1.9, 1.92, 1.88, metric=LENGTH.name, unit="tokens")
+    found = compare_series(LENGTH, prompts(*NEW), several)
+    assert (found.level, found.method) == ("run", "prompts against runs, Welch's t of logs")
+    assert found.verdict == "improved"
+    one = compare_series(LENGTH, prompts(*NEW), runs(1.9, metric=LENGTH.name, unit="tokens"))
+    assert "their figure is of one run and is taken as exact" in one.note
+    assert one.verdict == "improved"
+
+
+# Prompts
+
+
+def test_prompts_that_one_side_did_not_answer_are_left_out() -> None:
+    extra = prompts([*NEW[0], 999, 999], [*NEW[1], 1, 1])
+    found = compare_series(LENGTH, extra, prompts(*BASE))
+    same = compare_series(LENGTH, prompts(*NEW), prompts(*BASE))
+    assert (found.change, found.ours) == (same.change, same.ours)
+    assert (found.n_ours, found.n_theirs, found.pairs) == (10, 8, 8)
+    assert found.note == "2 prompts that only one side answered are left out"
+
+
+def test_the_order_of_prompts_is_of_no_account() -> None:
+    keys = [f"p{index}" for index in reversed(range(8))]
+    shuffled = prompts(NEW[0][::-1], NEW[1][::-1], keys=keys)
+    found = compare_series(LENGTH, shuffled, prompts(*BASE)).change
+    same = compare_series(LENGTH, prompts(*NEW), prompts(*BASE)).change
+    assert (found.value, found.low, found.high) == pytest.approx((same.value, same.low, same.high))
+
+
+def test_too_few_prompts_on_both_sides_are_compared_as_independent() -> None:
+    keys = ["p0", "p1", "p2", *(f"q{index}" for index in range(5))]
+    found = compare_series(LENGTH, prompts(*NEW, keys=keys), prompts(*BASE))
+    assert "only 3 prompts are on both sides: compared as independent, which sees less" in found.note
+    assert found.method == "prompts not paired, log ratio of sums, Welch's t"
+    assert [test.name for test in found.tests] == ["Welch's t of logs", "Mann-Whitney"]
+    assert found.change.low is not None
+
+
+def test_turns_of_a_conversation_are_one_sample() -> None:
+    turns = prompts([value for value in NEW[0] for _ in "abc"], [value for value in NEW[1] for _ in "abc"])
+    base = prompts([value for value in BASE[0] for _ in "abc"], [value for value in BASE[1] for _ in "abc"])
+    clusters = tuple(f"c{index}" for index in range(8) for _ in "abc")
+    alone = compare_series(LENGTH, prompts(*NEW), prompts(*BASE))
+    for ours, theirs in (
+        (replace(turns, clusters=clusters), replace(base, clusters=clusters)),
+        (replace(turns, clusters=clusters), base),
+        (turns, replace(base, clusters=clusters)),
+    ):
+        found = compare_series(LENGTH, ours, theirs)
+        assert (found.change.low, found.change.high) == pytest.approx((alone.change.low, alone.change.high))
+        assert (found.pairs, found.n_ours) == (8, 24)
+        assert found.method == "paired by conversation, log ratio of sums, Student's t"
+    naive = compare_series(LENGTH, turns, base)
+    assert naive.change.standard_error is not None
+    assert alone.change.standard_error is not None
+    assert naive.change.standard_error < alone.change.standard_error / 1.6
+
+
+def test_three_conversations_are_too_few() -> None:
+    clusters = ("a", "a", "a", "b", "b", "b", "c", "c")
+    found = compare_series(LENGTH, replace(prompts(*NEW), clusters=clusters), prompts(*BASE))
+    assert (found.verdict, found.change.low, found.pairs) == ("inconclusive", None, 3)
+    assert "an interval needs 5 conversations on both sides, found 3" in found.note
+
+
+def test_bootstrap_is_made_where_it_is_asked_for_and_always_the_same() -> None:
+    found = compare_series(LENGTH, prompts(*NEW), prompts(*BASE), resamples=500)
+    assert found.bootstrap == compare_series(LENGTH, prompts(*NEW), prompts(*BASE), resamples=500).bootstrap
+    assert found.bootstrap is not None
+    assert found.bootstrap.low is not None
+    assert found.bootstrap.low == pytest.approx(0.0891, abs=0.002)
+    few = compare_series(LENGTH, prompts([5, 6], [2, 3]), prompts([5, 6], [3, 3]), resamples=500)
+    assert few.bootstrap is None
+
+
+def test_a_bootstrap_that_draws_nothing_counted_has_no_bounds() -> None:
+    hits = prompts([1, 0, 0, 0, 0, 0], [1, 0, 0, 0, 0, 0])
+    base = prompts([1, 2, 3, 4, 5, 6], [1, 2, 4, 4, 5, 6])
+    found = compare_series(LENGTH, hits, base, resamples=200)
+    assert found.bootstrap is None or found.bootstrap.low is None
+
+
+# Shares
+
+
+def test_shares_are_compared_in_points() -> None:
+    ours = prompts([80, 70, 75, 90, 85, 60], [100] * 6, metric=ACCURACY.name, unit="share")
+    theirs = prompts([70, 62, 64, 82, 74, 51], [100] * 6, metric=ACCURACY.name, unit="share")
+    found = compare_series(ACCURACY, ours, theirs)
+    assert found.change.value == pytest.approx((460 - 403) / 600)
+    assert found.verdict == "improved"
+    assert found.method == "paired by prompt, difference of sums, Student's t"
+
+
+def test_a_share_of_yes_and_no_has_wilsons_interval() -> None:
+    same = METRICS["identical_outputs"]
+    ours = prompts([1.0] * 12, metric=same.name, unit="share")
+    theirs = prompts([1.0] * 11 + [0.0], metric=same.name, unit="share")
+    found = compare_series(same, ours, theirs)
+    assert (found.ours.value, found.ours.high) == (1.0, 1.0)
+    assert found.ours.low == pytest.approx(0.7575, abs=1e-4)
+
+
+def test_runs_of_shares_are_compared_plainly() -> None:
+    metric = METRICS["accept_rate"]
+    ours = runs(0.31, 0.33, 0.32, metric=metric.name, unit="share")
+    found = compare_series(metric, ours, replace(ours, y=(0.0, 0.0, 0.001)))
+    assert [test.name for test in found.tests] == ["Welch's t", "Mann-Whitney"]
+    assert found.verdict == "improved"
+
+
+def test_without_a_better_direction_it_has_changed() -> None:
+    metric = METRICS["cached_share"]
+    low = runs(0.01, 0.012, 0.011, metric=metric.name, unit="share")
+    high = runs(0.5, 0.51, 0.52, metric=metric.name, unit="share")
+    assert compare_series(metric, low, high).verdict == compare_series(metric, high, low).verdict == "changed"
+    assert compare_series(metric, low, low).verdict == "equivalent"
+
+
+def test_lower_is_better_for_latency() -> None:
+    slow, fast = (runs(*values, metric=TTFT.name, unit="s") for values in ((0.30, 0.31, 0.32), (0.20, 0.21, 0.19)))
+    assert compare_series(TTFT, slow, fast).verdict == "regressed"
+    found = compare_series(TTFT, fast, slow)
+    assert found.verdict == "improved"
+    assert found.change.value is not None
+    assert found.change.value < 0
+
+
+# No spread
+
+
+@pytest.mark.parametrize(("n", "verdict"), [(2, "single run"), (5, "single run"), (6, "improved")])
+def test_equal_runs_are_no_certainty(n: int, verdict: str) -> None:
+    found = compare_series(THROUGHPUT, runs(*[94.0] * n), runs(*[90.0] * n))
+    assert found.verdict == verdict
+    assert (found.change.low is None) == (n < 6)
+    assert ("the spread is unknown, not 0" in found.note) == (n < 6)
+    assert ("order statistics" in found.note) == (n >= 6)
+    assert (found.detectable, found.needed, found.equivalence_p) == (None, None, None)
+
+
+@pytest.mark.parametrize(("n", "verdict"), [(2, "inconclusive"), (5, "inconclusive"), (6, "equivalent")])
+def test_the_same_answers_twice_are_equivalent_from_six_prompts_on(n: int, verdict: str) -> None:
+    series = prompts(range(10, 10 + n), [7] * n)
+    found = compare_series(LENGTH, series, series, resamples=100)
+    assert (found.change.value, found.verdict) == (0.0, verdict)
+    assert found.tests[0].p is None
+
+
+def test_one_side_without_spread_is_told() -> None:
+    found = compare_series(THROUGHPUT, runs(*A), runs(90.0, 90.0))
+    assert found.change.low is not None
+    assert "their 2 runs are all equal: their spread counts as 0" in found.note
+    against = compare_series(THROUGHPUT, runs(46.7, 46.7, 46.7), number(90))
+    assert (against.verdict, against.change.low) == ("single run", None)
+
+
+# What cannot be
+
+
+def test_zeros_have_no_ratio() -> None:
+    stuck = compare_series(THROUGHPUT, runs(0, 0, 0), runs(90, 91, 92))
+    assert (stuck.verdict, stuck.change.value, stuck.change.low) == ("inconclusive", -1.0, None)
+    assert "a figure of 0 has no ratio" in stuck.note
+    from_zero = compare_series(THROUGHPUT, runs(90, 91, 92), runs(0, 0, 0))
+    assert from_zero.change.value is None
+    nothing = compare_series(LENGTH, prompts([0] * 6, [0] * 6), prompts([1] * 6, [1] * 6))
+    assert (nothing.ours.value, nothing.change.value, nothing.verdict) == (None, None, "inconclusive")
+    assert "nothing was counted on a side" in nothing.note
+    no_tokens = compare_series(LENGTH, prompts([0] * 6, [1] * 6), prompts([1] * 6, [1] * 6))
+    assert (no_tokens.change.value, no_tokens.verdict) == (-1.0, "inconclusive")
+    assert "a sum of 0 has no ratio" in no_tokens.note
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "words"),
+    [
+        (replace(runs(90), unit="req/s"), runs(90), "other unit: ours in req/s, theirs in tok/s"),
+        (replace(runs(90), unit="x"), replace(runs(90), unit="x"), "other unit: expected tok/s, found x on both sides"),
+        (replace(runs(90), definition="with prompt tokens"), runs(90), "other definition: ours is with prompt tokens"),
+    ],
+)
+def test_other_quantities_are_not_comparable(ours: Series, theirs: Series, words: str) -> None:
+    found = compare_series(THROUGHPUT, ours, theirs)
+    assert (found.verdict, found.change.value, found.tests) == ("not comparable", None, ())
+    assert words in found.note
+    assert found.ours.value == 90.0
+
+
+@pytest.mark.parametrize(
+    ("metric", "ours", "words"),
+    [
+        ("output_throughput_tok_s", runs(-1, 90), "our numbers: a negative value"),
+        ("output_throughput_tok_s", runs(1e300, 90), "our numbers: a value outside 1e-100 to 1e+100"),
+        ("accept_rate", runs(0.5, 1.5, metric="accept_rate", unit="share"), "our numbers: a share above 1"),
+        ("accept_length_pooled", prompts([5] * 6, [-1] + [3] * 5), "our numbers: a negative value"),
+        ("accept_rate", prompts([5] * 6, [4] * 6, metric="accept_rate", unit="share"), "a share above 1"),
+    ],
+)
+def test_impossible_numbers_are_invalid(metric: str, ours: Series, words: str) -> None:
+    found = compare_series(METRICS[metric], ours, replace(ours, y=(0.5,) * len(ours.y), x=()))
+    assert (found.verdict, found.change.value, found.ours.value) == ("invalid", None, None)
+    assert found.theirs.value == 0.5
+    assert words in found.note
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_numbers_that_are_none_make_no_series(value: float) -> None:
+    with pytest.raises(ValueError, match="output_throughput_tok_s"):
+        runs(90, value)
+
+
+@pytest.mark.parametrize("margin", [-0.01, float("nan"), float("inf")])
+def test_margins_that_are_none(margin: float) -> None:
+    with pytest.raises(ValueError, match="a margin of 0 or more"):
+        compare_series(THROUGHPUT, runs(*A), runs(*A), margin=margin)
+
+
+def test_another_metric_is_the_callers_mistake() -> None:
+    with pytest.raises(ValueError, match="two series of `ttft_s`"):
+        compare_series(TTFT, runs(*A), runs(*A))
+
+
+def test_margins_may_be_nothing_and_names_may_be_prefixed() -> None:
+    exact = compare_series(THROUGHPUT, runs(91, 92, 90), runs(90, 91, 92), margin=0)
+    assert (exact.verdict, exact.needed) == ("inconclusive", None)
+    metric = metric_of("declared.first_step_accuracy")
+    assert metric is not None
+    series = prompts([1] * 6, [2] * 6, metric=metric.name, unit="share")
+    assert compare_series(metric, series, series).verdict == "equivalent"
+
+
+def test_what_is_inconclusive_says_what_it_could_have_seen() -> None:
+    found = compare_series(THROUGHPUT, runs(88, 93, 85, 96, 90), runs(*A))
+    assert found.verdict == "inconclusive"
+    assert found.detectable == pytest.approx(0.0818, abs=5e-5)
+    assert found.needed == 46
+    pairs = compare_series(LENGTH, prompts([10, 11, 12, 13, 14], [5] * 5), prompts([10.1, 11, 11.9, 13, 14.1], [5] * 5))
+    assert pairs.needed == 5
