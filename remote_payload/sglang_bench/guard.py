@@ -27,6 +27,8 @@ CUT_GRACE_S = 5.0
 """Between TERM and KILL when the rope is cut, or when we are asked to end by a signal."""
 ORPHAN_GRACE_S = 1.0
 KILL_PATIENCE_S = 10.0
+BLIND_PATIENCE_S = 1.0
+"""The same where /proc does not show the tree: what the server left there ends by itself, or is found from outside."""
 LOOK_S = 0.05
 PART_CHARACTERS = 5000
 """Of a file, in one line: whoever reads takes lines of 64 KiB, and a character may become twelve."""
@@ -141,7 +143,7 @@ class Guard:
             if now >= kill_at:
                 how = "kill" if self._code is None else how
                 self._send(signal.SIGKILL, self._tree())
-            if now >= kill_at + KILL_PATIENCE_S:
+            if now >= kill_at + (KILL_PATIENCE_S if self._knows_tree else BLIND_PATIENCE_S):
                 break
             time.sleep(LOOK_S)
         seconds = time.monotonic() - began
