@@ -6,7 +6,7 @@ from typing import Any
 from orchestrator.compare.served import LoadFigures, PairedLoad
 from orchestrator.compare.served_acceptance import Acceptance
 from orchestrator.report.bench_content import BenchReport
-from orchestrator.report.bench_text import DEFINITIONS
+from orchestrator.report.bench_text import DEFINITIONS, HARNESS_DEFINITIONS
 
 
 def bench_json(report: BenchReport) -> dict[str, Any]:
@@ -26,6 +26,7 @@ def bench_json(report: BenchReport) -> dict[str, Any]:
         "loads": [_load(load, figures.draft.num_draft_tokens) for load in figures.loads],
         "pairs": [_pair(item) for item in figures.pairs],
         "harness": [dataclasses.asdict(one) for one in report.harness],
+        "harness_definitions": HARNESS_DEFINITIONS,
         "requests": [
             {
                 name: getattr(item, name)

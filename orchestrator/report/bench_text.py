@@ -20,6 +20,13 @@ DEFINITIONS = (
     "in plain steps, and the accept length that speculation needs to pay."
 )
 
+HARNESS_DEFINITIONS = (
+    "Its tok/s = output tokens over the time from its first send until the server has answered a last question after "
+    "the end, so below ours. Its accept length = the server's own average since the flush (of its warm-up request as "
+    "well, at every 40th decode step, of rank 0): as ours 1 + correct drafts / verify steps, and without its n."
+)
+"""What its figures mean, where they are not ours."""
+
 
 def bench_blocks(report: BenchReport, width: int, *, verbose: bool) -> list[list[str]]:
     """The blocks of the report, most important first."""
@@ -37,7 +44,7 @@ def bench_blocks(report: BenchReport, width: int, *, verbose: bool) -> list[list
         ["Against plain decoding:", *pair_lines(figures.pairs)] if figures.pairs else [],
         *_acceptance(report, verbose=verbose),
         [_checks_title(tally(results, above=above), checks, verbose=verbose), *checks],
-        *([_harness(report)] if report.result.harness else []),
+        *([_harness(report, width)] if report.result.harness else []),
         textwrap.wrap(DEFINITIONS, width) if verbose else [],
     ]
     return [*blocks, bench_circumstances(report, width, verbose=verbose)]
@@ -142,7 +149,7 @@ def _depths(found: Acceptance) -> list[str]:
     return table(rows, "  ")
 
 
-def _harness(report: BenchReport) -> list[str]:
+def _harness(report: BenchReport, width: int) -> list[str]:
     told = {one.file: one for one in report.harness}
     rows = [["side", "tok/s", "accept length", "TTFT ms", "TPOT ms", "completed", "file"]]
     for run in report.result.harness:
@@ -153,4 +160,5 @@ def _harness(report: BenchReport) -> list[str]:
             figures = [*(number(part) for part in parts), UNKNOWN if one.completed is None else str(one.completed)]
         ended = "" if run.returncode == 0 else f" (exit code {run.returncode})"
         rows.append([run.side, *figures, f"{run.result_file or 'none'}{ended}"])
-    return ["SGLang's own tool, by its own definitions (medians):", *table(rows, "  ")]
+    meaning = wrapped(HARNESS_DEFINITIONS, width, then="  ") if told else []
+    return ["SGLang's own tool, by its own definitions (medians):", *table(rows, "  "), *meaning]

@@ -64,6 +64,11 @@ def test_sglangs_own_tool_alone() -> None:
     text = view_text(dataclasses.replace(report(result, ()), bench=told), "report")
     assert "spec  57.10  1.90           unknown  unknown  8          sglang_bench.jsonl" in text
     assert "spec  -      -              -        -        -          none" in text
+    assert "Its accept length = the server's own average since the flush" in " ".join(text.split())
+    assert (
+        "the server's own average"
+        in run_json(dataclasses.replace(report(result, ()), bench=told))["harness_definitions"]
+    )
 
 
 def test_json_holds_every_figure() -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from orchestrator.report.bench_content import BenchReport, report_bench
-from orchestrator.store.results import read_bench, read_machine, read_requests
+from orchestrator.store.results import read_bench, read_harness, read_machine, read_requests
 from remote_payload.rundir import RunDir
 from remote_payload.schema.bench_job import BenchJob
 from remote_payload.schema.run import Event
@@ -103,6 +103,8 @@ class Measured:
 
     report: BenchReport
     events: list[Event]
+    folder: Path
+    """What it left."""
 
     def histograms(self, side: str = "spec") -> list[list[int]]:
         """Of the first repeat's requests, prompt by prompt."""
@@ -166,7 +168,10 @@ def bench(tmp_path: Path) -> Bench:
         write_folder(run_dir.result)
         events: list[Event] = []
         bench_job.run(job, run_dir.result, events.append)
-        return Measured(report_bench(read_bench(run_dir), read_requests(run_dir), read_machine(run_dir)), events)
+        result = read_bench(run_dir)
+        told = read_harness(run_dir, [one.result_file for one in result.harness if one.result_file is not None])
+        report = report_bench(result, read_requests(run_dir), read_machine(run_dir), told)
+        return Measured(report, events, run_dir.result)
 
     return run
 
