@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 FILE_NAME = "eagle3.toml"
 DEFAULT_ROOT = "~/.eagle3-remote"
-TABLES = ("hosts", "jobs", "baselines")
+TABLES = ("hosts", "jobs", "baselines", "margins")
 LISTS = ("step_costs",)
 MAX_DEPTH = 20
 
@@ -87,6 +87,8 @@ class Config:
 
     baselines: Path | None = None
     """Where the project keeps its baselines: `[baselines] directory`, else `baselines/` beside the file."""
+    margins: dict[str, Any] = field(default_factory=dict)
+    """`[margins]`, checked by `compare.margins` against the metrics there are."""
 
     def host(self, name: str) -> HostConfig:
         """The host of that name, or a host made from a bare ssh alias or `user@address[:port]`."""
@@ -146,7 +148,8 @@ def read(path: Path) -> Config:
     if problems:
         raise ConfigError(_listed(path, problems))
     step_costs, folder = tuple(raw.get("step_costs", ())), _baselines(path, raw.get("baselines", {}))
-    return Config(path=path, hosts=hosts, jobs=jobs, step_costs=step_costs, baselines=folder)
+    margins = raw.get("margins", {})
+    return Config(path=path, hosts=hosts, jobs=jobs, step_costs=step_costs, baselines=folder, margins=margins)
 
 
 def read_toml(path: Path, error: type[UsageError]) -> dict[str, Any]:

@@ -35,7 +35,8 @@ def test_a_served_run_has_prompts_for_acceptance_and_repeats_for_speed(store: St
     length = series(spec, "accept_length_pooled")
     mine = [item for item in requests if item.verify_steps and item.prompt == 3]
     at = length.keys.index(f"{'cd' * 6}#3")
-    assert length.level == "prompt" and len(length.keys) == 8
+    assert length.level == "prompt"
+    assert len(length.keys) == 8
     assert length.x[at] == sum(item.verify_steps or 0 for item in mine) == 90
     assert length.y[at] == 90 + sum(item.correct_drafts or 0 for item in mine)
     throughput = series(spec, "output_throughput_tok_s")
@@ -43,7 +44,8 @@ def test_a_served_run_has_prompts_for_acceptance_and_repeats_for_speed(store: St
     assert throughput.y == pytest.approx((56.8 * 0.99, 56.8, 56.8 * 1.01))
     assert series(spec, "speedup").y == pytest.approx([56.8 / 90] * 3)
     assert series(spec, "identical_outputs").y == (1.0,) * 8
-    assert spec.histogram and not plain.histogram
+    assert spec.histogram
+    assert not plain.histogram
     assert {item.metric for item in plain.series}.isdisjoint({"accept_length_pooled", "speedup", "accept_rate"})
     facts = {fact.name: fact.value for fact in plain.hard}
     assert (facts["draft"], facts["num_steps"], facts["gpu"], facts["cache_policy"]) == (
@@ -53,7 +55,7 @@ def test_a_served_run_has_prompts_for_acceptance_and_repeats_for_speed(store: St
         "flushed before each point",
     )
     assert {fact.name: fact.value for fact in spec.hard}["num_steps"] == "3"
-    assert dict((fact.name, fact.value) for fact in spec.arguments)["speculative_num_steps"] == "3"
+    assert {fact.name: fact.value for fact in spec.arguments}["speculative_num_steps"] == "3"
     assert spec.invalid == plain.invalid == ()
 
 

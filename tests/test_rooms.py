@@ -95,10 +95,14 @@ def test_the_payload_takes_nothing_from_the_laptop_nor_from_elsewhere() -> None:
 # Which rooms a room may import; the arrows of the house.
 ARROWS = {
     "cli": {"pipeline", "compare", "diagnosis", "report", "store", "records", "config", "jobfile", "updates", "errors",
-            "outcome", "review", "measurements", "operands", "expectations", "demo", "importers", "cli"},
+            "outcome", "review", "reporting", "promotion", "published", "measurements", "operands", "expectations", "demo",
+            "importers", "cli"},
     "review": {"compare", "report", "store", "records", "errors"},
     "measurements": {"review", "compare", "diagnosis", "report", "store", "records", "errors"},
-    "operands": {"measurements", "compare", "importers", "store", "records", "errors"},
+    "reporting": {"review", "measurements", "operands", "compare", "report", "store", "records", "errors"},
+    "published": {"compare", "records", "errors"},
+    "promotion": {"measurements", "compare", "store", "records", "errors"},
+    "operands": {"measurements", "published", "compare", "importers", "store", "records", "errors"},
     "expectations": {"measurements", "operands", "compare", "store", "config", "jobfile", "records", "errors"},
     "pipeline": {"order", "following", "remote", "store", "records", "config", "updates", "errors"},
     "order": {"jobfile", "remote", "records", "config", "errors"},

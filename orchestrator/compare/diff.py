@@ -1,249 +1,163 @@
-"""Two runs, or a run and typed numbers, compared metric by metric; no verdict without an interval.
+"""Two sides, or many against the first, compared load by load and metric by metric; what cannot be compared is named.
 
-With the change oriented so that more is better, its 95 % interval and a practical margin m: all above +m is improved,
-all below -m regressed, all within equivalent, anything else inconclusive; m is 1 point or, for lengths, 2 %.
-Not covered: several comparisons at once (the primary metrics are few and each is judged by itself).
+The primary metrics decide, with Holm's correction over all of them: one regression is a regression, whatever else
+improved. A hard circumstance that is not alike, or a measurement that is none, leaves no verdict unless `force` is set.
 """
 
+import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Literal
 
-from orchestrator.compare.figures import ReadingFigures, first_step_sums, mean_sums, same_rows, walk_sums
-from orchestrator.compare.stats import (
-    Estimate,
-    bounded,
-    paired_difference,
-    paired_ratio,
-    pooled_ratio,
-    unpaired_difference,
-    unpaired_ratio,
+from orchestrator.compare.asked import Asked
+from orchestrator.compare.comparison import CaseComparison, Comparison, Difference, SetComparison, Verdict
+from orchestrator.compare.fingerprint import circumstances, implied, require_known
+from orchestrator.compare.matching import matched
+from orchestrator.compare.pairing import compare_metrics
+from orchestrator.compare.pooling import Case, Operand, pooled
+from orchestrator.compare.statistics import adjust
+from orchestrator.errors import UsageError
+from orchestrator.records.measurement import Measurement
+
+WEIGHT: tuple[Verdict, ...] = (
+    "regressed",
+    "invalid",
+    "not comparable",
+    "improved",
+    "changed",
+    "small change",
+    "inconclusive",
+    "single run",
+    "equivalent",
 )
-from orchestrator.records import BaselineNumber
-
-Verdict = Literal["improved", "regressed", "equivalent", "inconclusive", "cannot tell", "not comparable"]
-Sums = tuple[list[int], list[int]]
-MARGIN_SHARE = 0.01
-MARGIN_LENGTH = 0.02
+"""Which verdict stands for several: the first that is among them."""
+UNSURE: tuple[Verdict, ...] = ("inconclusive", "single run")
 
 
-@dataclass(frozen=True, kw_only=True)
-class MeasuredRun:
-    """A standalone run, as far as a comparison needs it."""
-
-    run_id: str
-    best: ReadingFigures
-    declared: ReadingFigures | None
-    """What serving would feed; None where that is unknown."""
-    circumstances: Mapping[str, str] = field(default_factory=dict)
-    """What should be alike on both sides, in words: target, rows, dtype, device."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Metric:
-    """One figure of a run that can be compared, by row: y of x."""
-
-    name: str
-    kind: Literal["share", "length"]
-    reading: ReadingFigures
-    sums: Sums
-    primary: bool
-
-    @property
-    def estimate(self) -> Estimate:
-        """The figure with its interval over rows."""
-        least, most = (0, 1) if self.kind == "share" else (1, self.reading.steps + 1)
-        return bounded(pooled_ratio(*self.sums), least, most)
-
-
-@dataclass(frozen=True, kw_only=True)
-class DiffLine:
-    """One metric, both sides, and what the difference amounts to."""
-
-    metric: str
-    kind: Literal["share", "length", "number"]
-    run: float | None
-    baseline: float | None
-    change: Estimate | None
-    """Share: difference; length: relative difference."""
-    verdict: Verdict
-    primary: bool = False
-    note: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Diff:
-    """A whole comparison."""
-
-    run_id: str
-    against: str
-    """The baseline's run id, or `typed numbers`."""
-    lines: tuple[DiffLine, ...]
-    notes: tuple[str, ...]
-    verdict: Verdict
-
-
-def metrics_of(run: MeasuredRun) -> dict[str, Metric]:
-    """Every metric of a run by name: `declared.*` is what serving would see, `best.*` the reading that fits best."""
-    found: dict[str, Metric] = {}
-    for role, reading in (("declared", run.declared), ("best", run.best)):
-        if reading is None:
-            continue
-        served = role == "declared" or run.declared is None
-        rows = reading.counts
-        for name, kind, sums, primary in (
-            ("first_step_accuracy", "share", first_step_sums(reading), role == "best"),
-            ("accept_length_walk", "length", walk_sums(reading), served),
-            ("accept_length_mean", "length", mean_sums(reading), False),
-        ):
-            key = f"{role}.{name}"
-            found[key] = Metric(name=key, kind=kind, reading=reading, sums=sums, primary=primary)  # type: ignore[arg-type]
-        for step in range(1, reading.steps):
-            sums = ([row.conditional_hits[step] for row in rows], [row.conditional_n[step] for row in rows])
-            key = f"{role}.step{step + 1}_acceptance"
-            found[key] = Metric(name=key, kind="share", reading=reading, sums=sums, primary=False)
+def compare_sets(ours: Operand, theirs: Operand, asked: Asked) -> SetComparison:
+    """Compare two sides. Raises UsageError for circumstances or metrics that nobody tells of."""
+    (found,) = compare_many((theirs, ours), asked)
     return found
 
 
-def diff_runs(run: MeasuredRun, baseline: MeasuredRun) -> Diff:
-    """Compare two runs: paired by row where their rows are the same, else unpaired, with a note."""
-    ours, theirs = metrics_of(run), metrics_of(baseline)
-    lines = [_line(metric, theirs.get(name)) for name, metric in ours.items()]
-    lines += [
-        DiffLine(
-            metric=name,
-            kind=metric.kind,
-            run=None,
-            baseline=metric.estimate.value,
-            change=None,
-            verdict="not comparable",
-            note="this run has no such figure",
-        )
-        for name, metric in theirs.items()
-        if name not in ours
-    ]
-    notes = [
-        f"{key}: {run.circumstances.get(key, 'unknown')} in this run, {value} in the baseline"
-        for key, value in baseline.circumstances.items()
-        if run.circumstances.get(key) != value
-    ]
-    if not same_rows(run.best, baseline.best):
-        notes.append("the two runs were not measured on the same rows: compared unpaired, intervals are wider")
-    return Diff(
-        run_id=run.run_id,
-        against=baseline.run_id,
-        lines=tuple(lines),
+def compare_many(operands: Sequence[Operand], asked: Asked) -> tuple[SetComparison, ...]:
+    """Compare every side but the first with the first; several at once share the correction (Benjamini-Hochberg)."""
+    everything = [item for operand in operands for item in operand.measurements]
+    require_known(asked.vary, "--vary", everything)
+    require_known(asked.where, "--where", everything)
+    _require_metrics(asked.metrics, everything)
+    first, *others = operands
+    found = [_compared(other, first, asked) for other in others]
+    flat = [item for one in found for case in one.cases for item in case.comparisons]
+    decisive = [item for item in flat if decides(item, asked, flat)]
+    corrected = adjust(decisive, "Holm" if len(found) == 1 else "Benjamini-Hochberg")
+    by_identity = {id(before): after for before, after in zip(decisive, corrected, strict=True)}
+    return tuple(_settled(one, by_identity, asked) for one in found)
+
+
+def decides(comparison: Comparison, asked: Asked, among: Sequence[Comparison]) -> bool:
+    """Whether a metric bears on the verdict: a primary one, or any where it was asked for or none is primary."""
+    if asked.metrics or not any(item.metric.primary for item in among):
+        return True
+    return comparison.metric.primary
+
+
+def overall(verdicts: Sequence[Verdict]) -> Verdict:
+    """One verdict for several; nothing to compare is not comparable."""
+    return next((verdict for verdict in WEIGHT if verdict in verdicts), "not comparable")
+
+
+def is_unsure(found: SetComparison, asked: Asked) -> bool:
+    """Whether anything that decides is inconclusive or rests on a single run."""
+    return any(
+        item.verdict in UNSURE
+        for case in found.cases
+        for item in case.comparisons
+        if decides(item, asked, case.comparisons)
+    )
+
+
+def _compared(ours: Operand, theirs: Operand, asked: Asked) -> SetComparison:
+    mine, other = pooled(ours, asked.keeps), pooled(theirs, asked.keeps)
+    pairs = matched(mine, other, implied(asked.vary))
+    cases = tuple(compare_case(a, b, asked, typed=not theirs.is_own or not ours.is_own) for a, b in pairs.pairs)
+    notes = [*pairs.notes, *_mixed(ours, mine), *_mixed(theirs, other), *_unvaried(cases, asked)]
+    return SetComparison(
+        ours=ours.sets,
+        theirs=theirs.sets,
+        ours_label=ours.label,
+        theirs_label=theirs.label,
+        cases=cases,
+        only_ours=pairs.only_ours,
+        only_theirs=pairs.only_theirs,
+        verdict="not comparable",
         notes=tuple(notes),
-        verdict=_overall(lines),
     )
 
 
-def diff_numbers(run: MeasuredRun, numbers: Sequence[BaselineNumber]) -> Diff:
-    """Compare a run with typed numbers, which have no uncertainty of their own."""
-    ours = metrics_of(run)
-    lines = [_number_line(ours, number) for number in numbers]
-    notes = [line.note for line in lines if line.note]
-    return Diff(
-        run_id=run.run_id,
-        against="typed numbers",
-        lines=tuple(lines),
-        notes=tuple(notes),
-        verdict=_overall(lines),
+def compare_case(ours: Measurement, theirs: Measurement, asked: Asked, *, typed: bool) -> CaseComparison:
+    """One load on two sides, not corrected yet for what else is compared; `typed`: a side is somebody's bare number."""
+    alike = circumstances(ours, theirs, asked.vary)
+    barred = _barred(ours, theirs, alike.hard)
+    lines = compare_metrics(ours, theirs, asked, barred=None if asked.force else barred, typed=typed)
+    return CaseComparison(
+        case=ours.case,
+        ours=ours,
+        theirs=theirs,
+        hard=alike.hard,
+        soft=alike.soft,
+        arguments=alike.arguments,
+        varied=alike.varied,
+        unknown=alike.unknown,
+        comparisons=lines,
+        verdict=barred or "not comparable",
     )
 
 
-def judge(change: Estimate, margin: float) -> Verdict:
-    """The verdict on one oriented change."""
-    if change.low is None or change.high is None:
-        return "cannot tell"
-    if change.low > margin:
-        return "improved"
-    if change.high < -margin:
-        return "regressed"
-    return "equivalent" if -margin < change.low and change.high < margin else "inconclusive"
+def _barred(ours: Measurement, theirs: Measurement, hard: Sequence[Difference]) -> Verdict | None:
+    if ours.invalid or theirs.invalid:
+        return "invalid"
+    return "not comparable" if hard else None
 
 
-def _line(ours: Metric, theirs: Metric | None) -> DiffLine:
-    depth = None if theirs is None else theirs.reading.steps
-    if theirs is None or (ours.kind == "length" and depth != ours.reading.steps):
-        note = "the baseline has no such figure" if depth is None else f"the baseline followed {depth} steps"
-        return DiffLine(
-            metric=ours.name,
-            kind=ours.kind,
-            run=ours.estimate.value,
-            baseline=None if theirs is None else theirs.estimate.value,
-            change=None,
-            verdict="not comparable",
-            primary=ours.primary,
-            note=note,
-        )
-    change = _change(ours, theirs)
-    return DiffLine(
-        metric=ours.name,
-        kind=ours.kind,
-        run=ours.estimate.value,
-        baseline=theirs.estimate.value,
-        change=change,
-        verdict=judge(change, _margin(ours.kind)),
-        primary=ours.primary,
-    )
+def _settled(found: SetComparison, corrected: Mapping[int, Comparison], asked: Asked) -> SetComparison:
+    """The same with corrected comparisons, and the verdicts that follow from them."""
+    cases = []
+    for case in found.cases:
+        lines = tuple(corrected.get(id(item), item) for item in case.comparisons)
+        barred = None if asked.force else _barred(case.ours, case.theirs, case.hard)
+        cases.append(dataclasses.replace(case, comparisons=lines, verdict=barred or _case_verdict(lines, asked)))
+    return dataclasses.replace(found, cases=tuple(cases), verdict=overall([case.verdict for case in cases]))
 
 
-def _change(ours: Metric, theirs: Metric) -> Estimate:
-    paired = same_rows(ours.reading, theirs.reading)
-    if ours.kind == "length":
-        return paired_ratio(ours.sums, theirs.sums) if paired else unpaired_ratio(ours.estimate, theirs.estimate)
-    return paired_difference(ours.sums, theirs.sums) if paired else unpaired_difference(ours.estimate, theirs.estimate)
+def _case_verdict(lines: Sequence[Comparison], asked: Asked) -> Verdict:
+    """A figure that only one side has decides nothing where others can be compared."""
+    verdicts = [item.verdict for item in lines if decides(item, asked, lines)]
+    return overall([verdict for verdict in verdicts if verdict != "not comparable"])
 
 
-def _number_line(ours: Mapping[str, Metric], number: BaselineNumber) -> DiffLine:
-    metric = ours.get(number.metric)
-    if metric is None:
-        return DiffLine(
-            metric=number.metric,
-            kind="number",
-            run=None,
-            baseline=number.value,
-            change=None,
-            verdict="not comparable",
-            primary=True,
-            note=f"this run has no {number.metric}; it has {', '.join(ours)}",
-        )
-    change = _shifted(metric.estimate, number.value, metric.kind)
-    return DiffLine(
-        metric=number.metric,
-        kind=metric.kind,
-        run=metric.estimate.value,
-        baseline=number.value,
-        change=change,
-        verdict=judge(change, _margin(metric.kind)),
-        primary=True,
-    )
+def _mixed(operand: Operand, measured: Mapping[Case, Measurement]) -> list[str]:
+    """Circumstances that vary within one side: a hidden dimension of whatever is found."""
+    if len(operand.sets) < 2:
+        return []
+    names = {fact.name for item in measured.values() for fact in item.hard if fact.value and " / " in fact.value}
+    return [f"{operand.label}: {name} differs between its runs" for name in sorted(names)]
 
 
-def _shifted(estimate: Estimate, number: float, kind: str) -> Estimate:
-    """The estimate minus the number, or relative to it."""
-
-    def moved(value: float | None) -> float | None:
-        if value is None or (kind == "length" and number <= 0):
-            return None
-        return value / number - 1 if kind == "length" else value - number
-
-    return Estimate(
-        value=moved(estimate.value),
-        low=moved(estimate.low),
-        high=moved(estimate.high),
-        confidence=estimate.confidence,
-        rows=estimate.rows,
-    )
+def _unvaried(cases: Sequence[CaseComparison], asked: Asked) -> list[str]:
+    found = []
+    for key in asked.vary:
+        names = implied((key,))
+        if cases and not any(item.name in names for case in cases for item in case.varied):
+            found.append(f"--vary {key}: it is the same on both sides")
+    return found
 
 
-def _margin(kind: str) -> float:
-    return MARGIN_LENGTH if kind == "length" else MARGIN_SHARE
+def _require_metrics(metrics: Sequence[str], measurements: Sequence[Measurement]) -> None:
+    import difflib  # noqa: PLC0415 - only where one is asked for
 
-
-def _overall(lines: Sequence[DiffLine]) -> Verdict:
-    """The primary metrics decide: one regression is a regression, whatever else improved."""
-    verdicts = [line.verdict for line in lines if line.primary and line.verdict != "not comparable"]
-    order: tuple[Verdict, ...] = ("regressed", "improved", "cannot tell", "inconclusive", "equivalent")
-    return next((verdict for verdict in order if verdict in verdicts), "not comparable")
+    known = sorted({series.metric for item in measurements for series in item.series})
+    for name in metrics:
+        if name not in known:
+            close = difflib.get_close_matches(name, known, n=3)
+            raise UsageError(
+                f"--metric: none of these measurements has: {name}", hint=f"they have: {', '.join(close or known)}"
+            )

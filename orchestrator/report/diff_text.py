@@ -1,65 +1,110 @@
-"""A comparison as a text and as JSON values: the verdict first, then a line a metric."""
+"""A comparison as a text: the verdict first, then a table a load, then what else is not alike."""
 
-import dataclasses
-from typing import Any
+from collections.abc import Sequence
 
-from orchestrator.compare.diff import MARGIN_LENGTH, MARGIN_SHARE, Diff, DiffLine
-from orchestrator.compare.stats import Estimate
-from orchestrator.records import Baseline
-from orchestrator.report.moments import moment
-from orchestrator.report.table import table
-from orchestrator.report.words import UNKNOWN, change, percent
+from orchestrator.compare.asked import Asked
+from orchestrator.compare.comparison import CaseComparison, Comparison, Difference, SetComparison
+from orchestrator.compare.diff import decides
+from orchestrator.compare.matching import case_words
+from orchestrator.report.diff_profile import profile_lines
+from orchestrator.report.diff_verdict import verdict_lines
+from orchestrator.report.diff_words import cell, change_words, origin_words, p_words, samples
+from orchestrator.report.lines import wrapped
+from orchestrator.report.table import listed
+from orchestrator.report.words import UNKNOWN
+
+LEGEND = (
+    "* decides the verdict. Change: this against reference (pt = points), [..] its 95 % interval; p of it, corrected "
+    "where several decide. Improved, regressed: beyond the margin; equivalent: within it."
+)
 
 
-def diff_text(diff: Diff, baseline: Baseline) -> str:
-    """The whole comparison; metrics that decide the verdict are marked by `*`."""
-    entry = baseline.current
-    head = ["metric", "this run", "baseline", "change", "verdict"]
-    rows = [head, *(_cells(line) for line in diff.lines)]
-    noted = [f"{line.metric}: {line.note}" for line in diff.lines if line.note]
-    notes = list(dict.fromkeys([*noted, *(note for note in diff.notes if not any(note in line for line in noted))]))
-    about = f" ({entry.note})" if entry.note else ""
-    return "\n".join(
-        [
-            f"{_verdict(diff)}: {diff.run_id} against {baseline.name}, {diff.against}{about}",
-            f"baseline set {moment(entry.set_at_unix_s)} by {entry.source or UNKNOWN}",
-            "",
-            *table(rows),
-            "",
-            "* decides the verdict. Shares count response positions; accept lengths have the bonus token in.",
-            "Intervals are over rows. Improved, regressed: beyond a margin; equivalent: within it. The margin is",
-            f"{100 * MARGIN_SHARE:g} point for shares and {100 * MARGIN_LENGTH:g} % for lengths.",
-            *(f"note: {note}" for note in notes),
-        ]
+def diff_text(found: SetComparison, asked: Asked, width: int = 80) -> str:
+    """The whole comparison."""
+    lines: list[str] = []
+    for line in verdict_lines(found, asked):
+        lines += wrapped(line, width, "  " if lines else "")
+    for case in found.cases:
+        lines += ["", *_case(case, asked, width)]
+    lines += ["", *wrapped(LEGEND, width), *_rest(found, width)]
+    return "\n".join(lines)
+
+
+def table_rows(case: CaseComparison, asked: Asked) -> list[list[str]]:
+    """A line a metric, those that decide first."""
+    head = ["metric", "reference", "this", "change", "n", "p", "verdict"]
+    lines = sorted(_once(case.comparisons), key=lambda item: not decides(item, asked, case.comparisons))
+    return [head, *(_row(item, decides(item, asked, case.comparisons)) for item in lines)]
+
+
+def _once(comparisons: Sequence[Comparison]) -> list[Comparison]:
+    """Without the figures of the best reading where the declared one is the best on both sides."""
+    declared = {item.metric.name.removeprefix("declared."): item for item in comparisons}
+
+    def repeats(item: Comparison) -> bool:
+        same = declared.get(item.metric.name.removeprefix("best."))
+        return same is not None and same is not item and (same.ours, same.theirs) == (item.ours, item.theirs)
+
+    return [item for item in comparisons if not (item.metric.name.startswith("best.") and repeats(item))]
+
+
+def _row(item: Comparison, decisive: bool) -> list[str]:
+    unit = item.metric.unit
+    return [
+        f"{item.metric.name}{' *' if decisive else ''}",
+        cell(item.theirs.value, unit),
+        cell(item.ours.value, unit),
+        change_words(item),
+        samples(item),
+        p_words(item),
+        item.verdict,
+    ]
+
+
+def _case(case: CaseComparison, asked: Asked, width: int) -> list[str]:
+    lines = [f"{case_words(case.case) or 'all'}: {case.verdict}", *listed(table_rows(case, asked), width, "")]
+    lines += profile_lines(case, width)
+    sections = (
+        ("under test", [_change(item) for item in case.varied]),
+        ("NOT COMPARABLE", [_change(item) for item in case.hard]),
+        ("INVALID, this", case.ours.invalid),
+        ("INVALID, reference", case.theirs.invalid),
+        ("runs with", [_change(item) for item in case.arguments]),
+        ("also differs", [_change(item) for item in case.soft]),
+        ("not told", [", ".join(case.unknown)] if case.unknown else []),
+        ("this", case.ours.warnings),
+        ("reference", case.theirs.warnings),
+        ("note", _metric_notes(case)),
+        ("note", ["best.* are declared.*: the reading that fits best is the declared one"] if _is_best(case) else []),
     )
+    for name, told in sections:
+        for text in told:
+            lines += wrapped(f"{name}: {text}", width, "  ")
+    return lines
 
 
-def diff_json(diff: Diff, baseline: Baseline) -> dict[str, Any]:
-    """The same as values; unknown is None."""
-    return {
-        "report_version": 1,
-        "verdict": diff.verdict,
-        "run_id": diff.run_id,
-        "baseline": {"name": baseline.name, **dataclasses.asdict(baseline.current)},
-        "lines": [dataclasses.asdict(line) for line in diff.lines],
-        "notes": list(diff.notes),
-    }
+def _change(item: Difference) -> str:
+    return f"{item.name}: {item.theirs or UNKNOWN} -> {item.ours or UNKNOWN}"
 
 
-def _verdict(diff: Diff) -> str:
-    return "Cannot tell for want of rows" if diff.verdict == "cannot tell" else diff.verdict.capitalize()
+def _is_best(case: CaseComparison) -> bool:
+    return len(_once(case.comparisons)) < len(case.comparisons)
 
 
-def _cells(line: DiffLine) -> list[str]:
-    name = f"{line.metric} *" if line.primary else line.metric
-    return [name, _value(line, line.run), _value(line, line.baseline), _change(line, line.change), line.verdict]
+def _metric_notes(case: CaseComparison) -> Sequence[str]:
+    """What is to be said of metrics, each sentence once with all whom it concerns."""
+    by_note: dict[str, list[str]] = {}
+    for item in case.comparisons:
+        if item.note:
+            by_note.setdefault(item.note, []).append(item.metric.name)
+    return [f"{note} ({', '.join(names[:3])}{', ...' if len(names) > 3 else ''})" for note, names in by_note.items()]
 
 
-def _value(line: DiffLine, value: float | None) -> str:
-    if value is None:
-        return UNKNOWN
-    return percent(value) if line.kind == "share" else f"{value:.4g}"
-
-
-def _change(line: DiffLine, estimate: Estimate | None) -> str:
-    return "-" if estimate is None else change(estimate, "points" if line.kind == "share" else "%")
+def _rest(found: SetComparison, width: int) -> list[str]:
+    told = [f"note: {note}" for note in found.notes]
+    for side, cases in ((found.ours_label, found.only_ours), (found.theirs_label, found.only_theirs)):
+        if cases:
+            told.append(f"only in {side}: {'; '.join(case_words(case) or 'a number without a load' for case in cases)}")
+    told += [f"note: {text}" for text in (origin_words(found.ours), origin_words(found.theirs)) if text]
+    told += [f"not told by {one.run_id}: {text}" for one in (*found.ours, *found.theirs) for text in one.unknown]
+    return [line for text in told for line in wrapped(text, width)]

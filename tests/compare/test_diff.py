@@ -1,107 +1,228 @@
+import dataclasses
+
 import pytest
 
-from orchestrator.compare.baseline import metric_kind
-from orchestrator.compare.diff import MeasuredRun, Verdict, diff_numbers, diff_runs, judge, metrics_of
-from orchestrator.compare.figures import ReadingFigures, reading_figures
-from orchestrator.compare.stats import Estimate
-from orchestrator.records import BaselineNumber
-from tests.support.made_results import made_readings
+from orchestrator.compare.asked import Asked
+from orchestrator.compare.comparison import CaseComparison, Comparison, SetComparison
+from orchestrator.compare.diff import compare_many, compare_sets, is_unsure, overall
+from orchestrator.compare.pooling import Operand
+from orchestrator.errors import UsageError
+from orchestrator.records.measurement import Measurement, MeasurementSet, Series
+from tests.support.made_sets import CASE, lengths, measurement, measurement_set, throughputs
 
-NAME = "slots 0,1,2 offset +1"
-
-
-def figures(share: float, *, rows: int = 12, steps: int = 3) -> ReadingFigures:
-    row_facts, hits, _ = made_readings({((0, 1, 2), 1): share}, rows=rows, steps=steps)
-    return reading_figures(NAME, row_facts, hits)
+BASE = (90.1, 89.6, 90.4, 90.0, 89.9)
+BETTER = (100.1, 99.6, 100.4, 100.0, 99.9)
+WORSE = (80.1, 79.6, 80.4, 80.0, 79.9)
 
 
-def run(share: float, *, rows: int = 12, steps: int = 3, declared: bool = True) -> MeasuredRun:
-    best = figures(share, rows=rows, steps=steps)
-    return MeasuredRun(run_id=f"run-{share}", best=best, declared=best if declared else None)
+def side(*measurements: Measurement, label: str = "run", **more: object) -> Operand:
+    return Operand(label=label, sets=(measurement_set(*measurements, run_id=label, **more),))
 
 
-@pytest.mark.parametrize(
-    ("low", "high", "expected"),
-    [
-        (0.03, 0.05, "improved"),
-        (-0.05, -0.03, "regressed"),
-        (-0.01, 0.01, "equivalent"),
-        (0.005, 0.015, "equivalent"),  # certain, and too small to matter
-        (0.01, 0.05, "inconclusive"),
-        (-0.05, 0.05, "inconclusive"),
-        (None, None, "cannot tell"),
-    ],
-)
-def test_the_verdict_follows_from_interval_and_margin(low: float | None, high: float | None, expected: Verdict) -> None:
-    assert judge(Estimate(value=0.0, low=low, high=high, rows=9), margin=0.02) == expected
+def compared(ours: Measurement, theirs: Measurement, **asked: object) -> SetComparison:
+    return compare_sets(side(ours, label="new"), side(theirs, label="old"), Asked(**asked))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("steps", [1, 3, 16])
-def test_a_typed_metric_is_known_as_what_a_run_reports(steps: int) -> None:
-    reported = metrics_of(run(0.6, rows=1, steps=steps))
-    assert {name: metric.kind for name, metric in reported.items()} == {name: metric_kind(name) for name in reported}
-    for other in (
-        "first_step_accuracy",
-        "served.accept_length_walk",
-        "best.step1_acceptance",
-        "best.step17_acceptance",
-    ):
-        assert metric_kind(other) is None
+def only(found: SetComparison) -> CaseComparison:
+    (case,) = found.cases
+    return case
 
 
-def test_served_accept_length_and_best_accuracy_decide() -> None:
-    primary = {name for name, metric in metrics_of(run(0.6)).items() if metric.primary}
-    assert primary == {"declared.accept_length_walk", "best.first_step_accuracy"}
-    unknown = {name for name, metric in metrics_of(run(0.6, declared=False)).items() if metric.primary}
-    assert unknown == {"best.accept_length_walk", "best.first_step_accuracy"}
+def line(found: SetComparison, metric: str) -> Comparison:
+    return next(item for item in only(found).comparisons if item.metric.name == metric)
 
 
-def test_the_same_rows_are_paired_and_others_are_not() -> None:
-    paired, unpaired = diff_runs(run(0.7), run(0.6)), diff_runs(run(0.7, rows=11), run(0.6))
-    assert paired.notes == ()
-    assert any("same rows" in note for note in unpaired.notes)
-    for diff in (paired, unpaired):
-        assert _line(diff, "best.first_step_accuracy").change.low is not None
-    itself = _line(diff_runs(run(0.7), run(0.7)), "best.accept_length_walk").change
-    assert (itself.low, itself.high) == (0.0, 0.0)  # only a paired comparison with itself has no width
-
-
-def test_accept_lengths_of_other_depths_are_not_comparable_but_accuracies_are() -> None:
-    diff = diff_runs(run(0.8, steps=4), run(0.5, steps=3))
-    length = _line(diff, "declared.accept_length_walk")
-    assert length.verdict == "not comparable"
-    assert "followed 3 steps" in length.note
-    assert _line(diff, "best.first_step_accuracy").verdict == "improved"
-    assert _line(diff, "best.step4_acceptance").note == "the baseline has no such figure"
-    assert diff.verdict == "improved"
-
-
-def test_figures_that_only_the_baseline_has_are_not_dropped() -> None:
-    diff = diff_runs(run(0.7, declared=False), run(0.7))
-    missing = _line(diff, "declared.accept_length_walk")
-    assert (missing.verdict, missing.run) == ("not comparable", None)
-
-
-def test_numbers_are_compared_by_the_runs_own_interval() -> None:
-    mine = run(0.7)
-    length = metrics_of(mine)["declared.accept_length_walk"].estimate.value
-    assert length is not None
-    for value, expected in ((length / 2, "improved"), (length * 2, "regressed")):
-        number = BaselineNumber(metric="declared.accept_length_walk", value=value)
-        assert diff_numbers(mine, [number]).verdict == expected
-    zero = BaselineNumber(metric="declared.accept_length_walk", value=0.0)
-    assert diff_numbers(mine, [zero]).verdict == "cannot tell"
-    share = BaselineNumber(metric="best.first_step_accuracy", value=0.1)
-    assert diff_numbers(mine, [share]).verdict == "improved"
+def test_the_primary_metrics_decide_and_are_corrected_for_each_other() -> None:
+    tokens, verifies = [20.0, 22.0, 19.0, 25.0, 21.0, 23.0], [10.0, 11.0, 10.0, 12.0, 10.0, 11.0]
+    theirs = measurement(throughputs(*BASE), lengths(tokens, verifies))
+    ours = measurement(throughputs(*BETTER), lengths([value * 1.3 for value in tokens], verifies))
+    found = compared(ours, theirs)
+    assert found.verdict == only(found).verdict == "improved"
+    first = line(found, "output_throughput_tok_s")
+    assert first.correction == "Holm"
+    assert first.p_adjusted is not None
+    assert first.tests[0].p is not None
+    assert first.p_adjusted > first.tests[0].p
 
 
 def test_one_regression_outweighs_an_improvement() -> None:
-    numbers = [
-        BaselineNumber(metric="declared.accept_length_walk", value=1.0),
-        BaselineNumber(metric="best.first_step_accuracy", value=0.99),
+    tokens, verifies = [20.0, 22.0, 19.0, 25.0, 21.0, 23.0], [10.0, 11.0, 10.0, 12.0, 10.0, 11.0]
+    theirs = measurement(throughputs(*BASE), lengths(tokens, verifies))
+    ours = measurement(throughputs(*WORSE), lengths([value * 1.3 for value in tokens], verifies))
+    assert compared(ours, theirs).verdict == "regressed"
+    assert compared(ours, theirs, metrics=("accept_length_pooled",)).verdict == "improved"
+
+
+@pytest.mark.parametrize("name", ["target", "draft", "gpu", "prompts_sha256"])
+def test_a_hard_circumstance_leaves_no_verdict_unless_forced_or_under_test(name: str) -> None:
+    ours, theirs = measurement(throughputs(*BETTER), hard={name: "another"}), measurement(throughputs(*BASE))
+    found = compared(ours, theirs)
+    assert found.verdict == "not comparable"
+    assert [item.name for item in only(found).hard] == [name]
+    barred = line(found, "output_throughput_tok_s")
+    assert (barred.change.value, barred.tests, barred.verdict) == (None, (), "not comparable")
+    assert barred.ours.value == pytest.approx(100.0)
+    forced = compared(ours, theirs, force=True)
+    assert (forced.verdict, [item.name for item in only(forced).hard]) == ("improved", [name])
+    varied = compared(ours, theirs, vary=(name,))
+    assert (varied.verdict, only(varied).hard) == ("improved", ())
+    assert [item.name for item in only(varied).varied] == [name]
+
+
+def test_what_cannot_but_vary_with_a_factor_varies_with_it_and_nothing_else() -> None:
+    theirs = measurement(throughputs(*BASE), hard={"num_steps": "3", "num_draft_tokens": "4"})
+    ours = measurement(throughputs(*BETTER), hard={"num_steps": "5", "num_draft_tokens": "6"})
+    assert compared(ours, theirs, vary=("speculative_num_steps",)).verdict == "improved"
+    assert compared(ours, theirs, vary=("num_draft_tokens",)).verdict == "not comparable"
+
+
+def test_soft_circumstances_and_arguments_are_told_and_do_not_bar() -> None:
+    theirs = measurement(throughputs(*BASE), soft={"host": "gpu1"}, arguments={"page_size": "1", "port": "1"})
+    ours = measurement(throughputs(*BETTER), soft={"host": "gpu2"}, arguments={"page_size": "64", "port": "2"})
+    found = only(compared(ours, theirs))
+    assert found.verdict == "improved"
+    assert [(item.name, item.ours, item.theirs) for item in found.soft] == [("host", "gpu2", "gpu1")]
+    assert [item.name for item in found.arguments] == ["page_size"]
+
+
+def test_what_a_side_does_not_tell_is_unknown_and_no_mismatch() -> None:
+    found = only(compared(measurement(throughputs(*BETTER), hard={"gpu": None}), measurement(throughputs(*BASE))))
+    assert (found.verdict, found.unknown) == ("improved", ("gpu",))
+
+
+def test_the_same_prompts_under_another_name_are_the_same_prompts() -> None:
+    theirs = measurement(throughputs(*BASE), hard={"dataset": "a.jsonl"})
+    ours = measurement(throughputs(*BETTER), hard={"dataset": "b.jsonl"})
+    assert compared(ours, theirs).verdict == "improved"
+    other = measurement(throughputs(*BETTER), hard={"dataset": "b.jsonl", "prompts_sha256": "cd"})
+    assert {item.name for item in only(compared(other, theirs)).hard} == {"dataset", "prompts_sha256"}
+
+
+def test_an_invalid_measurement_leaves_no_verdict_unless_forced() -> None:
+    ours = measurement(throughputs(*BETTER), invalid=("1 of 8 requests failed",))
+    assert compared(ours, measurement(throughputs(*BASE))).verdict == "invalid"
+    assert compared(measurement(throughputs(*BASE)), ours).verdict == "invalid"
+    assert compared(ours, measurement(throughputs(*BASE)), force=True).verdict == "improved"
+
+
+def test_other_definitions_are_not_comparable_unless_forced() -> None:
+    theirs = measurement(throughputs(*BASE, definition="tokens / total duration, the last question in"))
+    found = compared(measurement(throughputs(*BETTER)), theirs)
+    assert found.verdict == "not comparable"
+    assert "other definition" in line(found, "output_throughput_tok_s").note
+    forced = compared(measurement(throughputs(*BETTER)), theirs, force=True)
+    assert forced.verdict == "improved"
+    assert "the last question in" in line(forced, "output_throughput_tok_s").note
+
+
+def test_a_typed_number_takes_our_definition_but_never_our_unit() -> None:
+    number = Series(metric="output_throughput_tok_s", unit="tok/s", definition="", level="summary", y=(90.0,))
+    ours = side(measurement(throughputs(*BETTER)), label="new")
+
+    def against(series: Series) -> SetComparison:
+        typed = side(Measurement(case=(), series=(series,)), label="baseline:plain", origin="typed")
+        return compare_sets(ours, typed, Asked())
+
+    found = against(number)
+    assert found.verdict == "improved"
+    assert set(only(found).unknown) >= {"gpu", "side", "concurrency"}
+    assert against(dataclasses.replace(number, unit="req/s")).verdict == "not comparable"
+
+
+def test_a_number_without_a_load_fits_the_drafters_side_and_never_two_loads() -> None:
+    loads = [
+        measurement(throughputs(*BETTER), case={"side": name, "concurrency": users})
+        for name, users in (("spec", "1"), ("plain", "1"), ("spec", "4"))
     ]
-    assert diff_numbers(run(0.7), numbers).verdict == "regressed"
+    number = Series(metric="output_throughput_tok_s", unit="tok/s", definition="", level="summary", y=(90.0,))
+    typed = side(Measurement(case=(), series=(number,)), label="plain", origin="typed")
+    one = compare_sets(side(*loads[:2]), typed, Asked())
+    assert [fact.value for fact in only(one).case] == ["spec", "1"]
+    several = compare_sets(side(*loads), typed, Asked())
+    assert several.verdict == "not comparable"
+    assert "--where concurrency=1" in several.notes[0]
+    chosen = compare_sets(side(*loads), typed, Asked(where={"concurrency": "4"}))
+    assert (chosen.verdict, only(chosen).case[1].value) == ("improved", "4")
 
 
-def _line(diff, name: str):  # type: ignore[no-untyped-def]
-    return next(line for line in diff.lines if line.metric == name)
+def test_loads_are_paired_by_what_they_are_and_the_rest_is_named() -> None:
+    ours = [measurement(throughputs(*BASE), case={**CASE, "concurrency": users}) for users in ("1", "4")]
+    theirs = [measurement(throughputs(*BASE), case={**CASE, "concurrency": users}) for users in ("4", "16")]
+    found = compare_sets(side(*ours), side(*theirs), Asked())
+    assert [fact.value for fact in only(found).case] == ["spec", "4"]
+    assert [case[1].value for case in found.only_ours] == ["1"]
+    assert [case[1].value for case in found.only_theirs] == ["16"]
+    none = compare_sets(side(ours[0]), side(theirs[1]), Asked())
+    assert (none.verdict, none.cases) == ("not comparable", ())
+    varied = compare_sets(side(ours[0]), side(theirs[1]), Asked(vary=("concurrency",)))
+    assert [(item.name, item.ours, item.theirs) for item in only(varied).varied] == [("concurrency", "1", "16")]
+
+
+def test_a_figure_that_only_the_baseline_has_is_not_dropped() -> None:
+    theirs = measurement(throughputs(*BASE), lengths([20.0] * 6, [10.0] * 6))
+    found = compared(measurement(throughputs(*BETTER)), theirs)
+    missing = line(found, "accept_length_pooled")
+    assert (missing.verdict, missing.ours.value, missing.theirs.value) == ("not comparable", None, pytest.approx(2.0))
+    assert "this side has no accept_length_pooled; it has output_throughput_tok_s" in missing.note
+    assert found.verdict == "improved"  # what can be compared decides
+
+
+def test_runs_of_one_side_are_put_together_and_what_varies_among_them_is_told() -> None:
+    def run(run_id: str, *values: float, **hard: str) -> MeasurementSet:
+        return measurement_set(measurement(throughputs(*values, run_id=run_id), hard=hard), run_id=run_id)
+
+    old = Operand(label="old", sets=(run("a", 90.0, 90.4), run("b", 89.6, 90.1)))
+    new = Operand(label="new", sets=(run("c", 100.0, 100.4), run("d", 99.6, 100.1)))
+    found = compare_sets(new, old, Asked())
+    assert (line(found, "output_throughput_tok_s").n_ours, found.verdict) == (4, "improved")
+    mixed = Operand(label="mixed", sets=(run("c", 100.0, 100.4), run("d", 99.6, 100.1, gpu="NVIDIA H100")))
+    barred = compare_sets(mixed, old, Asked())
+    assert only(barred).hard[0].ours == "NVIDIA H200 / NVIDIA H100"
+    assert barred.notes == ("mixed: gpu differs between its runs",)
+
+
+def test_margins_of_ones_own_replace_the_catalogues() -> None:
+    ours, theirs = measurement(throughputs(*BETTER)), measurement(throughputs(*BASE))
+    wide = compared(ours, theirs, margins={"output_throughput_tok_s": 0.2})
+    assert (wide.verdict, line(wide, "output_throughput_tok_s").margin) == ("equivalent", 0.2)
+
+
+def test_many_against_the_first_share_a_correction() -> None:
+    sides = [side(measurement(throughputs(*values)), label=str(i)) for i, values in enumerate((BASE, BETTER, WORSE))]
+    found = compare_many(sides, Asked())
+    assert [one.verdict for one in found] == ["improved", "regressed"]
+    assert {one.theirs_label for one in found} == {"0"}
+    assert {line(one, "output_throughput_tok_s").correction for one in found} == {"Benjamini-Hochberg"}
+
+
+def test_too_few_samples_are_no_alarm_and_unsure() -> None:
+    found = compared(measurement(throughputs(100.0)), measurement(throughputs(90.0)))
+    assert found.verdict == "single run"
+    assert is_unsure(found, Asked())
+    sure = compared(measurement(throughputs(*BETTER)), measurement(throughputs(*BASE)))
+    assert not is_unsure(sure, Asked())
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ({"vary": ("gpus",)}, "--vary: none of these measurements tells of: gpus"),
+        ({"where": {"users": "4"}}, "--where: none of these measurements tells of: users"),
+        ({"metrics": ("output_troughput",)}, "--metric: none of these measurements has: output_troughput"),
+    ],
+)
+def test_names_that_nobody_knows_are_usage_errors(asked: dict[str, object], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        compared(measurement(throughputs(*BASE)), measurement(throughputs(*BASE)), **asked)
+
+
+def test_a_factor_that_does_not_vary_is_told() -> None:
+    found = compared(measurement(throughputs(*BETTER)), measurement(throughputs(*BASE)), vary=("gpu",))
+    assert found.notes == ("--vary gpu: it is the same on both sides",)
+
+
+def test_the_worst_verdict_stands_for_several() -> None:
+    assert overall(["improved", "equivalent", "regressed"]) == "regressed"
+    assert overall(["improved", "invalid"]) == "invalid"
+    assert overall(["equivalent", "inconclusive"]) == "inconclusive"
+    assert overall([]) == "not comparable"

@@ -8,16 +8,13 @@ from typing import Any
 
 import pytest
 
-from orchestrator.compare.diff import MeasuredRun, diff_numbers, diff_runs
 from orchestrator.compare.stats import Estimate
 from orchestrator.compare.step_cost import StepCost
 from orchestrator.diagnosis.finding import CheckResult, Evidence
 from orchestrator.diagnosis.verdict import Effect
-from orchestrator.diagnosis.wiring import judge_wiring
 from orchestrator.records import Baseline, BaselineEntry, BaselineNumber
 from orchestrator.report.baseline_text import baseline_text, baselines_text
 from orchestrator.report.content import RunReport, report_standalone
-from orchestrator.report.diff_text import diff_json, diff_text
 from orchestrator.report.json import run_json
 from orchestrator.report.question import Question
 from orchestrator.report.runs_text import cancel_text, runs_json, runs_text, status_text
@@ -374,39 +371,16 @@ def test_json_of_the_story_carries_the_fix() -> None:
     assert value["result"]["rows"]["skipped"][0]["name"] == "data_20.ckpt"
 
 
-def measured(share: float, *, rows: int = 12, steps: int = 3, dtype: str = "float32") -> MeasuredRun:
-    row_facts, hits, readings = made_readings({((0, 1, 2), 1): share, ((1, 2, 3), 1): 0.3}, rows=rows, steps=steps)
-    result = made_result(readings, made_declared((0, 2, 4), (0, 1, 2)), rows=rows, steps=steps)
-    wiring = judge_wiring(result, row_facts, hits)
-    assert wiring.declared is not None
-    return MeasuredRun(
-        run_id=f"run-{int(100 * share)}",
-        best=wiring.best.figures,
-        declared=wiring.declared.figures,
-        circumstances={"dtype": dtype},
-    )
-
-
 def baseline(entry: BaselineEntry) -> Baseline:
     return Baseline(name="plain", history=(entry,))
 
 
-def test_diff_of_two_runs() -> None:
-    entry = BaselineEntry(run_id="run-75", source="me@laptop", set_at_unix_s=1767323045.0, note="before the fix")
-    diff = diff_runs(measured(0.60, dtype="bfloat16"), measured(0.75))
-    assert diff.verdict == "regressed"
-    check("diff_runs.txt", diff_text(diff, baseline(entry)))
-    assert json.loads(json.dumps(diff_json(diff, baseline(entry)), allow_nan=False))["verdict"] == "regressed"
-
-
-def test_diff_with_typed_numbers() -> None:
+def test_baselines() -> None:
     throughput = BaselineNumber(metric="output_throughput_tok_s", value=90.0, unit="tok/s")
     length = BaselineNumber(metric="declared.accept_length_walk", value=1.9)
     entry = BaselineEntry(
         numbers=(throughput, length), source="me@laptop", set_at_unix_s=1767323045.0, note="no drafter"
     )
-    diff = diff_numbers(measured(0.75), entry.numbers)
-    check("diff_numbers.txt", diff_text(diff, baseline(entry)))
     check("baseline.txt", baseline_text(baseline(entry)))
     check("baselines.txt", baselines_text((baseline(entry),)))
 

@@ -1,0 +1,122 @@
+"""Whether two measurements may be compared: which circumstances must be alike, which should be, which are under test.
+
+The vocabulary of facts. Hard: `target`, `draft`, `algorithm`, `num_steps`, `eagle_topk`, `num_draft_tokens`, `dtype`,
+`quantization`, `draft_quantization`, `kv_cache_dtype`, `gpu`, `tp`, `dp`, `ep`, `pp`, `dataset`, `prompts_sha256`,
+`prompts`, `temperature`, `top_p`, `top_k`, `max_new_tokens`, `ignore_eos`, `harness`, `simulated_acceptance`,
+`cache_policy`; the load itself (`side`, `concurrency`, `request_rate`, `split`) is the case. Soft: `sglang_version`,
+`attention_backend`, `cuda_graph_max_bs`, `mem_fraction_static`, `host`, ... What a side does not tell is unknown, and
+unknown is no mismatch; it is told. Other definitions of a metric are the series' own matter.
+"""
+
+import difflib
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from orchestrator.compare.bench_facts import DRAFT_ARGUMENTS, HARD_ARGUMENTS
+from orchestrator.compare.comparison import Difference
+from orchestrator.errors import UsageError
+from orchestrator.records.measurement import Fact, Measurement
+
+PROMPTS = ("dataset", "prompts_sha256", "prompts", "prompts_path")
+IMPLIED = {
+    "side": ("side", *DRAFT_ARGUMENTS, "simulated_acceptance"),
+    "draft": ("draft", "draft_folder"),
+    "num_steps": ("num_steps", "num_draft_tokens"),
+    "gpu": ("gpu", "gpus_of_the_host"),
+    **dict.fromkeys(PROMPTS, PROMPTS),
+}
+"""What cannot but vary with a factor: SGLang makes num_draft_tokens of num_steps; plain decoding has no drafter."""
+ALIASES = {argument: name for name, argument in {**HARD_ARGUMENTS, **DRAFT_ARGUMENTS}.items() if argument != name}
+"""Server arguments by the name of the fact they tell."""
+PLACES = frozenset({"host", "port", "nccl_port", "dist_init_addr", "served_model_name", "random_seed", "log_level"})
+"""Arguments that differ from start to start and change no figure."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Circumstances:
+    """What is not alike between two measurements, by what it means."""
+
+    hard: tuple[Difference, ...]
+    soft: tuple[Difference, ...]
+    arguments: tuple[Difference, ...]
+    varied: tuple[Difference, ...]
+    unknown: tuple[str, ...]
+    """Hard circumstances that a side does not tell."""
+
+
+def circumstances(ours: Measurement, theirs: Measurement, vary: Collection[str] = ()) -> Circumstances:
+    """Hold two measurements against each other; `vary` names the factors under test."""
+    factors = implied(vary)
+    hard, unknown = _differences(_known(ours.case, ours.hard), _known(theirs.case, theirs.hard))
+    soft, _ = _differences(_known(ours.soft), _known(theirs.soft))
+    soft = [item for item in soft if item.name not in {difference.name for difference in hard}]
+    if _same("prompts_sha256", ours, theirs):  # the very same prompts under another name
+        soft += [item for item in hard if item.name == "dataset"]
+        hard = [item for item in hard if item.name != "dataset"]
+    told = {ALIASES.get(item.name, item.name) for item in (*ours.hard, *ours.soft, *theirs.hard, *theirs.soft)}
+    arguments, _ = _differences(_known(ours.arguments), _known(theirs.arguments))
+    arguments = [
+        item for item in arguments if item.name not in PLACES and ALIASES.get(item.name, item.name) not in told
+    ]
+    return Circumstances(
+        hard=tuple(item for item in hard if item.name not in factors),
+        soft=tuple(item for item in soft if item.name not in factors),
+        arguments=tuple(item for item in arguments if item.name not in factors),
+        varied=tuple(item for item in (*hard, *soft, *arguments) if item.name in factors),
+        unknown=tuple(name for name in unknown if name not in factors),
+    )
+
+
+def implied(vary: Iterable[str]) -> frozenset[str]:
+    """The factors and what cannot but vary with them, under the facts' names."""
+    names = [ALIASES.get(key, key) for key in vary]
+    return frozenset(name for key in names for name in IMPLIED.get(key, (key,)))
+
+
+def value_of(measurement: Measurement, key: str) -> str | None:
+    """What a measurement tells of a circumstance, wherever it stands; None = it does not tell."""
+    name = ALIASES.get(key, key)
+    for facts in (measurement.case, measurement.hard, measurement.soft, measurement.arguments):
+        for fact in facts:
+            if ALIASES.get(fact.name, fact.name) == name and fact.value is not None:
+                return fact.value
+    return None
+
+
+def require_known(keys: Iterable[str], option: str, measurements: Sequence[Measurement]) -> None:
+    """Refuse circumstances that nobody tells. Raises UsageError with the closest names."""
+    known = {
+        ALIASES.get(fact.name, fact.name)
+        for item in measurements
+        for fact in (*item.case, *item.hard, *item.soft, *item.arguments)
+    }
+    for key in keys:
+        if ALIASES.get(key, key) not in known:
+            close = difflib.get_close_matches(key, sorted({*known, *ALIASES}), n=3)
+            told = ", ".join(close or sorted(name for name in known if name in _case_and_hard(measurements)))
+            raise UsageError(f"{option}: none of these measurements tells of: {key}", hint=f"they tell of: {told}")
+
+
+def _case_and_hard(measurements: Sequence[Measurement]) -> set[str]:
+    return {fact.name for item in measurements for fact in (*item.case, *item.hard)}
+
+
+def _known(*groups: tuple[Fact, ...]) -> dict[str, str | None]:
+    return {fact.name: fact.value for group in groups for fact in group}
+
+
+def _differences(ours: dict[str, str | None], theirs: dict[str, str | None]) -> tuple[list[Difference], list[str]]:
+    """What differs, and the names that a side does not tell."""
+    found, unknown = [], []
+    for name in dict.fromkeys((*ours, *theirs)):
+        mine, other = ours.get(name), theirs.get(name)
+        if mine is None or other is None:
+            unknown.append(name)
+        elif mine != other:
+            found.append(Difference(name=name, ours=mine, theirs=other))
+    return found, unknown
+
+
+def _same(name: str, ours: Measurement, theirs: Measurement) -> bool:
+    value = value_of(ours, name)
+    return value is not None and value == value_of(theirs, name)

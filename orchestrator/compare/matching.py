@@ -1,0 +1,89 @@
+"""Which load of one side belongs to which of the other."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from orchestrator.compare.pooling import Case
+from orchestrator.records.measurement import Measurement
+
+PREFERRED = {"side": "spec", "split": "train"}
+"""What a number that names no load is held against: the drafter's side; the rows that the test was asked for."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Matched:
+    """Pairs of loads, and those that are left."""
+
+    pairs: tuple[tuple[Measurement, Measurement], ...]
+    only_ours: tuple[Case, ...]
+    only_theirs: tuple[Case, ...]
+    notes: tuple[str, ...]
+
+
+def matched(ours: Mapping[Case, Measurement], theirs: Mapping[Case, Measurement], factors: frozenset[str]) -> Matched:
+    """Loads that are alike but for the factors; then loads of which one side tells less, where that names one alone."""
+    left, right = dict(ours), dict(theirs)
+    pairs: list[tuple[Measurement, Measurement]] = []
+    same = [case for case in left if case in right and not _has(case, factors)]
+    pairs += [(left.pop(case), right.pop(case)) for case in same]
+    pairs += _by_the_rest(left, right, factors)
+    notes: list[str] = []
+    pairs += _by_less(left, right, notes)
+    pairs += [(mine, other) for other, mine in _by_less(right, left, notes)]
+    order = {case: index for index, case in enumerate(ours)}
+    pairs.sort(key=lambda pair: order[pair[0].case])
+    return Matched(pairs=tuple(pairs), only_ours=tuple(left), only_theirs=tuple(right), notes=tuple(notes))
+
+
+def case_words(case: Case) -> str:
+    """e.g. `side=spec concurrency=4`."""
+    return " ".join(f"{fact.name}={fact.value}" for fact in case)
+
+
+def _by_the_rest(
+    left: dict[Case, Measurement], right: dict[Case, Measurement], factors: frozenset[str]
+) -> list[tuple[Measurement, Measurement]]:
+    """Loads alike but for the factors: those that really vary, then equal ones, then whatever is one each."""
+    pairs = []
+    for rest in list(dict.fromkeys(_rest(case, factors) for case in left)):
+        mine = [case for case in left if _rest(case, factors) == rest]
+        others = [case for case in right if _rest(case, factors) == rest]
+        if len(mine) == len(others) == 1:
+            pairs.append((left.pop(mine[0]), right.pop(others[0])))
+            continue
+        pairs += [(left.pop(case), right.pop(case)) for case in mine if case in right]
+    return pairs
+
+
+def _by_less(
+    more: dict[Case, Measurement], less: dict[Case, Measurement], notes: list[str]
+) -> list[tuple[Measurement, Measurement]]:
+    """Cases of `less` that tell fewer facts than those of `more`, where one alone agrees with what they tell."""
+    pairs = []
+    for case in list(less):
+        fitting = [other for other in more if len(other) > len(case) and set(case) <= set(other)]
+        chosen = _preferred(fitting)
+        if len(chosen) == 1:
+            pairs.append((more.pop(chosen[0]), less.pop(case)))
+        elif chosen:
+            name = next(fact for fact in chosen[0] if fact not in chosen[1])
+            notes.append(
+                f"{case_words(case) or 'a number without a load'} fits {len(chosen)} loads: choose one, e.g. "
+                f"--where {name.name}={name.value}"
+            )
+    return pairs
+
+
+def _preferred(cases: Sequence[Case]) -> Sequence[Case]:
+    for name, value in PREFERRED.items():
+        better = [case for case in cases if any(fact.name == name and fact.value == value for fact in case)]
+        cases = better or cases
+    return cases
+
+
+def _has(case: Case, factors: frozenset[str]) -> bool:
+    return any(fact.name in factors for fact in case)
+
+
+def _rest(case: Case, factors: frozenset[str]) -> Case:
+    return tuple(fact for fact in case if fact.name not in factors)

@@ -1,0 +1,37 @@
+"""A comparison as Markdown, for a pull request or an issue."""
+
+from collections.abc import Sequence
+
+from orchestrator.compare.asked import Asked
+from orchestrator.compare.comparison import CaseComparison, SetComparison
+from orchestrator.compare.matching import case_words
+from orchestrator.report.diff_text import LEGEND, table_rows
+from orchestrator.report.diff_verdict import verdict_lines
+from orchestrator.report.diff_words import difference_words
+from orchestrator.report.markdown_table import escaped, markdown_table
+
+
+def diff_markdown(found: Sequence[SetComparison], asked: Asked) -> str:
+    """Every comparison: its verdict in bold, a table a load, what is not alike."""
+    lines: list[str] = []
+    for one in found:
+        first, *more = verdict_lines(one, asked)
+        lines += [f"**{escaped(first)}**", "", *(f"{escaped(line)}  " for line in more), ""]
+        for case in one.cases:
+            lines += [f"{escaped(case_words(case.case)) or 'all'}: {case.verdict}", ""]
+            lines += [*markdown_table(table_rows(case, asked)), "", *_differences(case), ""]
+        lines += [f"- {escaped(note)}" for note in one.notes]
+    return "\n".join([*lines, escaped(LEGEND)])
+
+
+def _differences(case: CaseComparison) -> list[str]:
+    told = [
+        *(f"under test: {difference_words(item)}" for item in case.varied),
+        *(f"NOT COMPARABLE: {difference_words(item)}" for item in case.hard),
+        *(f"INVALID: {text}" for text in (*case.ours.invalid, *case.theirs.invalid)),
+        *(f"runs with {difference_words(item)}" for item in case.arguments),
+        *(f"also differs: {difference_words(item)}" for item in case.soft),
+    ]
+    if case.unknown:
+        told.append(f"not told: {', '.join(case.unknown)}")
+    return [f"- {escaped(text)}" for text in told]

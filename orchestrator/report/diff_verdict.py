@@ -1,0 +1,69 @@
+"""The first lines of a comparison: its verdict and what it rests on."""
+
+from orchestrator.compare.asked import Asked
+from orchestrator.compare.comparison import CaseComparison, SetComparison
+from orchestrator.compare.matching import case_words
+from orchestrator.report.diff_words import definition, difference_words, leading, margin_words, power_words, sentence
+
+
+def verdict_lines(found: SetComparison, asked: Asked) -> list[str]:
+    """A sentence with the verdict, then what a reader needs beside it, a sentence each; not wrapped."""
+    ours, theirs = found.ours_label, found.theirs_label
+    led = leading(found, asked)
+    if led is None:
+        return [f"{found.verdict.capitalize()}: {ours} against {theirs}{_why(found)}", *_hints(found)]
+    case, item = led
+    lines = [f"{_opening(found)}: {sentence(case, item, ours, theirs)}"]
+    told = definition(case, item.metric.name)
+    if told:
+        lines.append(f"{item.metric.name}: {told}")
+    if item.verdict == "equivalent":
+        lines.append(f"equivalent means: no difference larger than {margin_words(item)}, by the 95 % interval")
+    if item.verdict in ("inconclusive", "single run") and power_words(item):
+        lines.append(power_words(item))
+    if item.note:
+        lines.append(item.note)
+    if asked.force and any(one.hard or one.ours.invalid or one.theirs.invalid for one in found.cases):
+        lines.append(f"forced: the sides are not comparable{_why(found)}")
+    return lines
+
+
+def _opening(found: SetComparison) -> str:
+    word = {
+        "single run": "Single run, not tested",
+        "small change": "Small change, within the margin or not resolved against it",
+        "inconclusive": "Inconclusive",
+    }.get(found.verdict, found.verdict.capitalize())
+    others = sorted({case.verdict for case in found.cases} - {found.verdict})
+    return f"{word} (other loads: {', '.join(others)})" if others else word
+
+
+def _why(found: SetComparison) -> str:
+    """What stands against a comparison, in words; begins with a colon where there is something."""
+    reasons: list[str] = []
+    for case in found.cases:
+        where = f" ({case_words(case.case)})" if len(found.cases) > 1 else ""
+        reasons += [f"{text}{where}" for text in _case_reasons(case, found)]
+    if not found.cases:
+        reasons.append("no load is on both sides")
+    shown = list(dict.fromkeys(reasons))
+    if len(shown) > 3:
+        shown = [*shown[:3], f"and {len(shown) - 3} more"]
+    return f": {'; '.join(shown)}" if shown else ""
+
+
+def _case_reasons(case: CaseComparison, found: SetComparison) -> list[str]:
+    reasons = [f"{found.ours_label}: {text}" for text in case.ours.invalid]
+    reasons += [f"{found.theirs_label}: {text}" for text in case.theirs.invalid]
+    reasons += [difference_words(item) for item in case.hard]
+    if not reasons:
+        reasons = [f"{item.metric.name}: {item.note}" for item in case.comparisons if item.verdict == case.verdict]
+    return reasons or (["no metric is on both sides"] if case.verdict == "not comparable" else [])
+
+
+def _hints(found: SetComparison) -> list[str]:
+    names = list(dict.fromkeys(item.name for case in found.cases for item in case.hard))
+    if not names:
+        return []
+    keys = " ".join(f"--vary {name}" for name in names[:3])
+    return [f"if that is what you test: {keys}; to see a verdict all the same: --force"]

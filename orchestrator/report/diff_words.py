@@ -1,0 +1,143 @@
+"""The words and figures of a comparison that all its formats share."""
+
+from orchestrator.compare.asked import Asked
+from orchestrator.compare.comparison import CaseComparison, Comparison, Difference, SetComparison
+from orchestrator.compare.diff import decides
+from orchestrator.compare.matching import case_words
+from orchestrator.compare.stats import Estimate
+from orchestrator.records.measurement import MeasurementSet
+from orchestrator.report.words import UNKNOWN
+
+ORIGINS = {"typed": "a typed number", "published": "published, not measured here", "imported": "imported"}
+
+
+def figure(value: float | None, unit: str) -> str:
+    """A figure with its unit, e.g. `56.82 tok/s`, `71.3 %`, `2.104 tokens`, `0.63x`."""
+    if value is None:
+        return UNKNOWN
+    if unit == "share":
+        return f"{100 * value:.1f} %"
+    if unit == "ratio":
+        return f"{value:.3g}x"
+    return f"{bare(value)} {unit}".rstrip()
+
+
+def bare(value: float | None) -> str:
+    """Four digits and no exponent where that can be read."""
+    if value is None:
+        return UNKNOWN
+    return f"{value:.4g}" if abs(value) < 10_000 else f"{value:.0f}"
+
+
+def cell(value: float | None, unit: str) -> str:
+    """A figure in a table whose metric's name tells the unit."""
+    if value is None:
+        return UNKNOWN
+    return figure(value, unit) if unit in ("share", "ratio") else bare(value)
+
+
+def change_words(item: Comparison) -> str:
+    """e.g. `+10.5 % [+8.5, +12.4]`, `-3.1 pt`, `-` where there is none."""
+    return change_figure(item.change, points=item.metric.change == "difference")
+
+
+def change_figure(change: Estimate, *, points: bool) -> str:
+    """The same of a bare estimate."""
+    if change.value is None:
+        return "-"
+    value = f"{100 * change.value:+.1f} {'pt' if points else '%'}"
+    if change.low is None or change.high is None:
+        return value
+    return f"{value} [{100 * change.low:+.1f}, {100 * change.high:+.1f}]"
+
+
+def samples(item: Comparison) -> str:
+    """e.g. `80 pairs`, `5 v 5`."""
+    if item.pairs is not None:
+        return f"{item.pairs} pairs"
+    return f"{item.n_ours} v {item.n_theirs}"
+
+
+def p_value(item: Comparison) -> float | None:
+    """The one that counts: corrected where there is a correction."""
+    if item.p_adjusted is not None:
+        return item.p_adjusted
+    return item.tests[0].p if item.tests else None
+
+
+def p_words(item: Comparison) -> str:
+    """e.g. `0.0032`, `<0.0001`, `-`."""
+    p = p_value(item)
+    if p is None:
+        return "-"
+    return "<0.0001" if p < 0.0001 else f"{p:.2g}"
+
+
+def margin_words(item: Comparison) -> str:
+    """e.g. `2 %`, `1 point`."""
+    if item.metric.change == "difference":
+        return f"{100 * item.margin:g} point{'' if item.margin == 0.01 else 's'}"
+    return f"{100 * item.margin:g} %"
+
+
+def definition(case: CaseComparison, metric: str) -> str:
+    """What a metric counts, as our side defines it, else theirs."""
+    for side in (case.ours, case.theirs):
+        for series in side.series:
+            if series.metric == metric and series.definition:
+                return series.definition
+    return ""
+
+
+def leading(found: SetComparison, asked: Asked) -> tuple[CaseComparison, Comparison] | None:
+    """The comparison that made the verdict, with its load; None where nothing decides."""
+    for case in found.cases:
+        is_barred = not asked.force and (case.hard or case.ours.invalid or case.theirs.invalid)
+        if case.verdict != found.verdict or is_barred:
+            continue
+        for item in case.comparisons:
+            if decides(item, asked, case.comparisons) and item.verdict == case.verdict:
+                return case, item
+    return None
+
+
+def sentence(case: CaseComparison, item: Comparison, ours: str, theirs: str) -> str:
+    """Everything about one metric: both figures, change, samples, test, margin."""
+    unit, load = item.metric.unit, case_words(case.case)
+    told = (
+        f"{item.metric.name}{f' at {load}' if load else ''}: {figure(item.ours.value, unit)} ({ours}) against "
+        f"{figure(item.theirs.value, unit)} ({theirs})"
+    )
+    if item.change.value is None:
+        return f"{told}; {item.note}" if item.note else told
+    has_interval = item.change.low is not None
+    told += f", {change_words(item)}{' (95 % interval)' if has_interval else ', no interval'}; n = {samples(item)}"
+    if p_value(item) is not None:
+        p = p_words(item).replace("<", "< ") if "<" in p_words(item) else f"= {p_words(item)}"
+        told += f"; p {p} ({item.tests[0].name}{f', {item.correction}' if item.correction else ''})"
+    return f"{told}; margin {margin_words(item)}"
+
+
+def power_words(item: Comparison) -> str:
+    """What so few samples could not show; empty where that is not known."""
+    if item.detectable is None:
+        return ""
+    points = item.metric.change == "difference"
+    told = f"so many samples show a change of {100 * item.detectable:.2g} {'points' if points else '%'} (80 % power)"
+    if item.needed is not None:
+        kind = "pairs" if item.pairs is not None else "samples a side"
+        told += f"; one of the margin takes about {item.needed} {kind}"
+    return told
+
+
+def difference_words(item: Difference) -> str:
+    """e.g. `gpu: NVIDIA H200 against NVIDIA H100`."""
+    return f"{item.name}: {item.ours or UNKNOWN} against {item.theirs or UNKNOWN}"
+
+
+def origin_words(sets: tuple[MeasurementSet, ...]) -> str:
+    """What is to be known of a side that we did not measure; empty where we did."""
+    others = [one for one in sets if one.origin in ORIGINS]
+    return "; ".join(
+        ": ".join(filter(None, (f"{one.run_id}, {ORIGINS[one.origin]}", one.source, one.label))) for one in others
+    )

@@ -1,0 +1,258 @@
+import dataclasses
+import gzip
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from orchestrator.store import Store
+from tests.cli.conftest import Eagle
+from tests.cli.test_runs_baseline_diff import put_run
+from tests.support.made_bench import made_paired, made_server
+from tests.support.made_runs import made_run
+from tests.support.made_sets import put_bench
+
+
+def put_served(store: Store, run_id: str, *, accept: float = 0.7, created: float = 1.0, **more: object) -> None:
+    put_bench(store, run_id, made_paired(repeats=5, accept=(accept,), **more), created=created)  # type: ignore[arg-type]
+
+
+def spec(eagle: Eagle, *arguments: str) -> object:
+    return eagle("diff", *arguments, "--json").json["comparisons"][0]["cases"][0]
+
+
+def test_a_regression_and_an_improvement_and_their_exit_codes(store: Store, eagle: Eagle) -> None:
+    put_run(store, "low", 0.55)
+    put_run(store, "high", 0.8)
+    eagle("baseline", "set", "high", "high")
+    worse = eagle("diff", "low", "--against", "high")
+    assert worse.code == 1
+    assert worse.out.startswith("Regressed: declared.accept_length_walk at split=train: ")
+    assert "95 % interval" in worse.out
+    assert "12 pairs" in worse.out
+    assert "margin 2 %" in worse.out
+    better = eagle("diff", "low", "high", "--json")
+    assert (better.code, better.json["verdict"]) == (0, "improved")
+    same = eagle("diff", "high", "--against", "high", "--json")
+    assert (same.code, same.json["verdict"]) == (0, "equivalent")
+
+
+def test_the_report_fits_eighty_columns(store: Store, eagle: Eagle, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    put_run(store, "low", 0.55)
+    put_run(store, "high", 0.8)
+    put_served(store, "bench-a1")
+    put_served(store, "bench-b2", accept=0.9, created=2.0)
+    for words in (("low", "high"), ("bench-a1", "bench-b2"), ("bench-a1", "bench-b2", "bench-a1", "--by", "side")):
+        out = eagle("diff", *words).out
+        assert max(map(len, out.splitlines())) <= 80, out
+
+
+def test_depths_histograms_and_arguments_stand_side_by_side(store: Store, eagle: Eagle) -> None:
+    put_served(store, "old", servers=(made_server("spec"), made_server("plain")))
+    changed = (made_server("spec", runs={"page_size": 64}), made_server("plain"))
+    put_served(store, "new", accept=0.9, servers=changed)
+    out = eagle("diff", "old", "new").out
+    assert "reference, n=1200  27.9 %  72.1 %" in out
+    assert "this, n=1200       9.6 %   90.4 %" in out
+    assert "this" in out
+    assert "page_size" not in out  # the reference does not tell it
+    both = (made_server("spec", runs={"page_size": 1}), made_server("plain"))
+    put_served(store, "older", servers=both)
+    assert "runs with: page_size: 1 -> 64" in eagle("diff", "older", "new").out
+
+
+def test_rows_of_another_set_are_not_comparable_unless_they_are_under_test(store: Store, eagle: Eagle) -> None:
+    put_run(store, "low", 0.4, rows=10)
+    put_run(store, "high", 0.8)
+    refused = eagle("diff", "high", "low")
+    assert refused.code == 4
+    assert refused.out.startswith("Not comparable: low against high: prompts_sha256: ")
+    assert "--vary prompts_sha256" in refused.out
+    assert eagle("diff", "high", "low", "--vary", "prompts").code == 1
+    forced = eagle("diff", "high", "low", "--force")
+    assert forced.code == 1
+    assert "forced: the sides are not comparable" in forced.out
+
+
+def test_too_few_samples_are_no_alarm_unless_certainty_is_asked_for(store: Store, eagle: Eagle) -> None:
+    put_run(store, "low", 0.4, rows=3)
+    put_run(store, "high", 0.8, rows=3)
+    answer = eagle("diff", "high", "low", "--json")
+    assert (answer.code, answer.json["verdict"]) == (0, "inconclusive")
+    strict = eagle("diff", "high", "low", "--strict")
+    assert (strict.code, strict.out.split(":")[0]) == (3, "Inconclusive")
+
+
+def test_failed_requests_are_invalid(store: Store, eagle: Eagle) -> None:
+    put_served(store, "good")
+    result, requests = made_paired(repeats=5, accept=(0.7,))
+    points = (dataclasses.replace(result.points[0], failed=1), *result.points[1:])
+    broken = (dataclasses.replace(requests[0], error="timed out"), *requests[1:])
+    put_bench(store, "bad", (dataclasses.replace(result, points=points), broken))
+    answer = eagle("diff", "good", "bad")
+    assert answer.code == 5
+    assert "1 of 40 requests failed" in answer.out
+
+
+def test_a_typed_number_is_compared_where_the_run_has_it(store: Store, eagle: Eagle) -> None:
+    put_run(store, "run-a1", 0.7)
+    put_served(store, "bench-a1")
+    for name, value in (("plain", "90"), ("slow", "40")):
+        eagle("baseline", "set", name, "--metric", f"output_throughput_tok_s={value}", "--unit", "tok/s", "--note", "x")
+    none = eagle("diff", "run-a1", "--against", "plain")
+    assert none.code == 4
+    assert "this side has no output_throughput_tok_s" in none.out
+    assert eagle("diff", "bench-a1", "--against", "plain").code == 1
+    better = eagle("diff", "bench-a1", "--against", "slow")
+    assert better.code == 0
+    assert "a typed number" in better.out
+    assert "how theirs was counted is not told" in better.out
+
+
+def test_names_that_mean_nothing_are_told_with_the_closest(store: Store, eagle: Eagle) -> None:
+    put_run(store, "run-a1", 0.7)
+    store.begin(made_run("bare"))
+    eagle("baseline", "set", "best", "run-a1")
+    assert eagle("diff", "bare", "--against", "best").code == 5
+    for words in (("run-a1", "--against", "bets"), ("run-a1", "baseline:bets")):
+        missing = eagle("diff", *words)
+        assert missing.code == 6
+        assert "hint: did you mean: best" in missing.err
+    assert eagle("diff", "gone", "--against", "best").code == 6
+    assert eagle("diff", "run-a1").code == 2
+    assert eagle("diff", "run-a1", "run-a1", "--where", "users").code == 2
+
+
+def test_sets_of_runs_by_number_tag_and_baseline(store: Store, eagle: Eagle) -> None:
+    for number in range(6):
+        made = made_paired(repeats=1, spec_tok_s=50 + number)
+        put_bench(store, f"bench-{number}", made, created=float(number), tags=("nightly",) if number > 3 else ())
+    eagle("baseline", "set", "main", "bench-3")
+
+    def runs(word: str) -> list[str]:
+        told = eagle("diff", "bench-0", word, "--json").json["comparisons"][0]["this"]
+        return [run["run_id"] for run in told["runs"]]
+
+    assert runs("bench~2") == ["bench-5", "bench-4"]
+    assert runs("bench@nightly") == ["bench-5", "bench-4"]
+    assert runs("bench@nightly~1") == ["bench-5"]
+    assert runs("bench@main..") == ["bench-5", "bench-4", "bench-3"]
+    assert runs("bench@main~2..") == ["bench-5", "bench-4"]
+    assert runs("bench-1,bench-2,bench-1") == ["bench-1", "bench-2"]
+    none = eagle("diff", "bench-0", "standalone~3")
+    assert (none.code, "no valid run on this laptop is meant by: standalone~3" in none.err) == (6, True)
+    assert "tags of bench runs: nightly" in eagle("diff", "bench-0", "bench@weekly").err
+    assert eagle("diff", "bench-0", "bench@mane..").code == 6
+    assert eagle("diff", "bench-0", "bench~2..").code == 2
+
+
+def test_a_set_leaves_out_what_is_not_valid(store: Store, eagle: Eagle) -> None:
+    put_served(store, "good")
+    result, requests = made_paired(repeats=5)
+    part = dataclasses.replace(result, whole=False, planned=20, repeats=10)
+    put_bench(store, "part", (part, requests), created=2.0)
+    store.begin(made_run("bare", created_unix_s=3.0))
+    told = eagle("diff", "good", "bench~5", "--json").json["comparisons"][0]["this"]
+    assert [run["run_id"] for run in told["runs"]] == ["good"]
+
+
+def test_many_runs_are_a_table_against_the_first(store: Store, eagle: Eagle) -> None:
+    for number, speed in enumerate((56.0, 57.0, 70.0, 40.0)):
+        put_served(store, f"bench-{number}", spec_tok_s=speed)
+    answer = eagle("diff", *(f"bench-{number}" for number in range(4)))
+    assert answer.code == 1
+    assert answer.out.startswith("Regressed: 3 sides against bench-0: 1 inconclusive, 1 improved, 1 regressed")
+    assert "reference" in answer.out
+    lines = [line for line in answer.out.splitlines() if line.strip().startswith("bench-3")]
+    assert lines
+    assert lines[0].endswith("regressed")
+    value = eagle("diff", *(f"bench-{number}" for number in range(4)), "--json").json
+    assert [one["verdict"] for one in value["comparisons"]] == ["inconclusive", "improved", "regressed"]
+
+
+def test_a_pivot_has_a_row_a_value_and_a_column_a_side(store: Store, eagle: Eagle) -> None:
+    for steps, speed in ((3, 56.0), (5, 60.0)):
+        runs = dict(zip(("speculative_num_steps", "speculative_num_draft_tokens"), (steps, steps + 1), strict=True))
+        servers = (made_server("spec", runs=runs), made_server("plain"))
+        put_served(store, f"steps-{steps}", spec_tok_s=speed, servers=servers)
+    answer = eagle("diff", "steps-3,steps-5", "--by", "num_steps", "--where", "side=spec")
+    assert answer.code == 0
+    assert answer.out.startswith("output_throughput_tok_s by num_steps, side=spec concurrency=1")
+    rows = {row["value"]: row["cells"][0] for row in _tables(eagle, "num_steps")[0]["rows"]}
+    assert rows["3"]["comparison"] is None
+    assert rows["5"]["comparison"]["verdict"] == "improved"
+    assert rows["5"]["comparison"]["correction"] == "Benjamini-Hochberg"
+    side = eagle("diff", "steps-3", "steps-5", "--by", "side", "--vary", "num_steps")
+    assert "plain" in side.out
+    assert eagle("diff", "steps-3", "--by", "num_stps").code == 2
+
+
+def _tables(eagle: Eagle, key: str) -> list[dict[str, object]]:
+    words = ("diff", "steps-3,steps-5", "--by", key, "--where", "side=spec", "--json")
+    tables: list[dict[str, object]] = eagle(*words).json["tables"]
+    return tables
+
+
+def test_margins_of_the_project_are_used_and_mistakes_in_them_told(
+    store: Store, eagle: Eagle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    put_run(store, "low", 0.55)
+    put_run(store, "high", 0.8)
+    toml = tmp_path / "eagle3.toml"
+    toml.write_text("[margins]\naccept_length_walk = 0.9\n")
+    assert eagle("diff", "low", "high", "--json").json["verdict"] == "equivalent"
+    for text, words in (
+        ("accept_length_wlk = 0.1", "`margins.accept_length_wlk`: no such metric (did you mean `accept_length_walk`?)"),
+        ("accept_length_walk = 2", "expected a number above 0 and below 1"),
+        ('accept_length_walk = "2 %"', "expected a number above 0 and below 1"),
+        ("accept_length_walk = nan", "expected a number above 0 and below 1"),
+    ):
+        toml.write_text(f"[margins]\n{text}\n")
+        answer = eagle("diff", "low", "high")
+        assert answer.code == 2
+        assert words in answer.err
+
+
+def test_markdown_cannot_be_broken_by_what_a_run_brought(store: Store, eagle: Eagle) -> None:
+    evil = "a|b\n# x <img src=x> [y](javascript:z) `"
+    put_served(store, "old")
+    result, requests = made_paired(repeats=5)
+    workload = dataclasses.replace(result.workload, source=evil)
+    put_bench(store, "new", (dataclasses.replace(result, workload=workload), requests))
+    out = eagle("diff", "old", "new", "--markdown").out
+    assert out.startswith("**")
+    assert "<img" not in out.replace("\\<", "")
+    assert "\n# x" not in out
+    rows = [line for line in out.splitlines() if line.startswith("| ")]
+    assert {line.replace("\\|", "").count("|") for line in rows} == {8}
+
+
+@pytest.mark.parametrize("damage", ["edited", "manifest"])
+def test_edited_results_are_never_compared_as_the_runs_own(store: Store, eagle: Eagle, damage: str) -> None:
+    put_run(store, "run-a1", 0.7)
+    result = store.run_dir("run-a1").result
+    assert eagle("diff", "run-a1", "run-a1").code == 0
+    if damage == "edited":
+        text = gzip.decompress((result / "hits.jsonl.gz").read_bytes()).decode()
+        (result / "hits.jsonl.gz").write_bytes(gzip.compress(text.replace('"hits":"', '"hits":"/', 1).encode()))
+    else:
+        (result / "manifest.json").write_text("{}")
+    edited = eagle("diff", "run-a1", "run-a1")
+    assert (edited.code, edited.out) == (5 if damage == "edited" else 40, "")
+
+
+def test_a_baseline_from_before_there_were_records_never_means_another_run(store: Store, eagle: Eagle) -> None:
+    for run_id in ("sa", "sab"):
+        put_run(store, run_id, 0.7)
+    eagle("baseline", "set", "m", "sa")
+    path = store.names.folder / "m.json"
+    entry = json.loads(path.read_text())
+    entry["history"][0]["record_sha256"] = None
+    path.write_text(json.dumps(entry))
+    shutil.rmtree(store.run_dir("sa").path)
+    answer = eagle("diff", "sab", "--against", "m")
+    assert (answer.code, answer.out) == (6, "")
+    assert "the baseline `m` means a run that is not on this laptop: sa" in answer.err
