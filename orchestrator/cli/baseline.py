@@ -7,96 +7,167 @@ import time
 import click
 
 from orchestrator.cli import console
-from orchestrator.cli.runs import json_option
+from orchestrator.cli.options import json_option, open_store
 from orchestrator.errors import UsageError
 from orchestrator.store import Store
 
 
 @click.group()
 def baseline() -> None:
-    """Name a run or a number to compare with."""
+    """Name a run or a number to compare with.
+
+    Baselines lie in `baselines/` beside eagle3.toml where that folder exists, or where its `[baselines] directory` says
+    (keep it in git: a baseline needs nothing else), and else in the user's data folder.
+    """
 
 
 @baseline.command("set")
 @click.argument("name")
 @click.argument("run_id", metavar="[RUN]", required=False)
-@click.option("--metric", "metrics", metavar="METRIC=VALUE", multiple=True, help="A typed number instead of a run.")
-@click.option("--unit", help="Unit of the typed numbers, e.g. tok/s.")
-@click.option("--note", default="", help="Where it comes from, for whoever reads it later.")
-def set_baseline(name: str, run_id: str | None, metrics: tuple[str, ...], unit: str | None, note: str) -> None:
-    """Let NAME mean a run that succeeded, or typed numbers; what it meant before stays in its history.
+@click.option(
+    "--metric",
+    "metrics",
+    metavar="METRIC=VALUE",
+    multiple=True,
+    help="A typed number instead of a run; `=90 tok/s` too.",
+)
+@click.option("--unit", help="Unit of the typed numbers, e.g. tok/s, s, tokens, share, ratio.")
+@click.option("--source", help="Where typed numbers come from: a paper, a dashboard. Default: whoever types them.")
+@click.option("--note", default="", help="What it is, for whoever reads it later.")
+def set_baseline(
+    name: str, run_id: str | None, metrics: tuple[str, ...], unit: str | None, source: str | None, note: str
+) -> None:
+    """Let NAME mean a valid run, own or imported, or typed numbers; what it meant before stays in its history.
 
-    Metrics of a standalone run, each behind `declared.` or `best.`: first_step_accuracy and step2_acceptance,
-    step3_acceptance, ... (shares, 0 to 1), accept_length_walk and accept_length_mean (1 and more).
+    A run's measurements are kept beside the name and never change. Metrics and their units: output_throughput_tok_s
+    (tok/s), accept_length_pooled (tokens), tpot_s, ttft_s, e2e_s (s), accept_rate (share), speedup (ratio), ...; of a
+    drafter test, behind `declared.` or `best.`: first_step_accuracy and step2_acceptance, ... (share, 0 to 1),
+    accept_length_walk and accept_length_mean (tokens, 1 and more).
     """
-    from orchestrator.compare.baseline import (
-        METRIC_NAMES,
-        entry_of_numbers,
-        entry_of_run,
-        metric_kind,
-        number_of_text,
-    )
-
     if (run_id is None) == (not metrics):
         raise UsageError("expected a run or --metric METRIC=VALUE, one of the two")
-    store = Store.default()
-    source, now = f"{getpass.getuser()}@{platform.node()}", time.time()
+    if run_id is not None and (unit is not None or source is not None):
+        raise UsageError("expected --unit and --source with --metric only: a run knows its own")
     if run_id is not None:
-        record = store.load(run_id)
-        problems = store.verify(record.run_id) if record.phase == "succeeded" else ()
-        entry = entry_of_run(record, problems, source=source, note=note, now=now)
+        _set_run(open_store(), name, run_id, note)
     else:
-        numbers = tuple(number_of_text(text, unit) for text in metrics)
-        entry = entry_of_numbers(numbers, source=source, note=note, now=now)
-    store.set_baseline(name, entry)
+        _set_numbers(open_store(), name, (metrics, unit), source or _who(), note)
+
+
+def _set_run(store: Store, name: str, run_id: str, note: str) -> None:
+    from orchestrator.promotion import promote
+
+    done = promote(store, run_id, name, source=_who(), note=note, now=time.time())
     console.note(f"baseline {name} set")
-    for unknown in (number.metric for number in entry.numbers if metric_kind(number.metric) is None):
+    if done.older_record:
         console.note(
-            f"no run reports `{unknown}` yet, so nothing can be compared with it; known, behind `declared.` or "
-            f"`best.`: {METRIC_NAMES}"
+            f"`records/{done.measured.run_id}.json` was kept when this run was first promoted, with other measurements "
+            f"({done.measured.tool}); a record never changes, so it is what {name} means"
         )
 
 
+def _set_numbers(store: Store, name: str, typed: tuple[tuple[str, ...], str | None], source: str, note: str) -> None:
+    from orchestrator.compare.baseline import entry_of_numbers, number_of_text, unknown_metrics
+
+    texts, unit = typed
+    numbers = tuple(number_of_text(text, unit) for text in texts)
+    store.set_baseline(name, entry_of_numbers(numbers, source=source, note=note, now=time.time()))
+    console.note(f"baseline {name} set")
+    for unknown, close in unknown_metrics(numbers):
+        guess = f"; did you mean: {', '.join(close)}" if close else ""
+        console.note(f"no run reports `{unknown}` yet, so nothing can be compared with it{guess}")
+
+
+def _who() -> str:
+    return f"{getpass.getuser()}@{platform.node()}"
+
+
 @baseline.command("list")
+@click.option("--published", is_flag=True, help="What others published, with its source; never measured by this tool.")
+@click.option("--model", metavar="TEXT", help="With --published: only where target or drafter has this in its name.")
 @json_option
-def list_baselines(*, as_json: bool) -> None:
-    """Every baseline and what it means now."""
+def list_baselines(*, published: bool, model: str | None, as_json: bool) -> None:
+    """Every baseline and what it means now; or published numbers to hold one's own against."""
+    if published:
+        _list_published(model, as_json=as_json)
+        return
+    if model is not None:
+        raise UsageError("expected --model with --published: a baseline of one's own is found by its name")
     import dataclasses
 
-    store = Store.default()
+    from orchestrator.report.baseline_text import baselines_text
+
+    store = open_store()
     baselines, unreadable = store.baselines(), store.names.unreadable()
     if as_json:
         console.out_json(
             {
                 "baselines": [dataclasses.asdict(item) for item in baselines],
                 "unreadable": [{"name": item, "problem": problem} for item, problem in unreadable],
+                "folder": str(store.names.folder),
             }
         )
         return
-    from orchestrator.report.baseline_text import baselines_text
+    elsewhere = {item.name for item in baselines if store.names.where(item.name) != store.names.folder}
+    console.out(baselines_text(baselines, unreadable, elsewhere))
 
-    console.out(baselines_text(baselines, unreadable))
+
+def _list_published(model: str | None, *, as_json: bool) -> None:
+    from orchestrator.published import published_points
+    from orchestrator.report.published_text import published_json, published_text
+
+    points = published_points(model)
+    if as_json:
+        console.out_json(published_json(points))
+    else:
+        console.out(published_text(points, model))
 
 
 @baseline.command()
 @click.argument("name")
 @json_option
 def show(name: str, *, as_json: bool) -> None:
-    """One baseline with everything it ever meant."""
+    """What a baseline means now: its figures, each with its n and interval; also of `published:NAME`."""
     import dataclasses
 
-    found = Store.default().baseline(name)
+    from orchestrator.operands import baseline_operand
+
+    if name.startswith("published:"):
+        from orchestrator.published import published_set
+
+        measured, found = published_set(name.removeprefix("published:")), None
+    else:
+        store = open_store()
+        found = store.baseline(name)
+        (measured,) = baseline_operand(store, name).sets
     if as_json:
-        console.out_json(dataclasses.asdict(found))
+        history = [] if found is None else [dataclasses.asdict(entry) for entry in found.history]
+        console.out_json({"name": name, "history": history, "measurements": dataclasses.asdict(measured)})
         return
     from orchestrator.report.baseline_text import baseline_text
 
-    console.out(baseline_text(found))
+    console.out(baseline_text(found, measured, console.width()))
+
+
+@baseline.command()
+@click.argument("name")
+@json_option
+def history(name: str, *, as_json: bool) -> None:
+    """Everything a baseline ever meant, newest first; one line a move."""
+    import dataclasses
+
+    found = open_store().baseline(name)
+    if as_json:
+        console.out_json(dataclasses.asdict(found))
+        return
+    from orchestrator.report.baseline_text import history_text
+
+    console.out(history_text(found))
 
 
 @baseline.command()
 @click.argument("name")
 def rm(name: str) -> None:
-    """Forget a baseline and its history; its runs stay."""
-    Store.default().names.remove(name)
-    console.note(f"removed baseline {name}")
+    """Forget a baseline, its history and the records that only it names; runs stay."""
+    gone = open_store().names.remove(name)
+    console.note(f"removed baseline {name}" + (f" and the records of {', '.join(gone)}" if gone else ""))

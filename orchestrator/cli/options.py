@@ -43,6 +43,11 @@ accept_new_option = click.option(
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
+def open_store() -> Store:
+    """The user's store with the project's baselines, if the project has a folder of them. Raises ConfigError."""
+    return Store.default(config.load(config.here()).baselines)
+
+
 def open_session(host_name: str, tell: Callable[[Update], None], *, accept_new: bool) -> "HostSession":
     """A session on a host by name; connects on first use. SSH is imported here and not before."""
     from orchestrator import pipeline

@@ -1,15 +1,19 @@
 """`eagle3-remote runs`: the runs on this laptop; works without any host."""
 
+import dataclasses
+import time
 from typing import TYPE_CHECKING
 
 import click
 
 from orchestrator.cli import console
 from orchestrator.cli.asked import question, step_cost_option
+from orchestrator.cli.store_commands import add_store_commands
 from orchestrator.errors import InvalidRunError
 from orchestrator.store import Store
 
 if TYPE_CHECKING:
+    from orchestrator.records import RunLabels
     from orchestrator.report.views import View
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -17,20 +21,34 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON."
 
 @click.group()
 def runs() -> None:
-    """List, show and remove the runs on this laptop."""
+    """List, show, tag, export, import and remove the runs on this laptop."""
 
 
 @runs.command("list")
+@click.option("--host", metavar="NAME", help="Only runs of this host.")
+@click.option("--job", metavar="KIND", help="Only runs of this kind: standalone, bench, selftest, imported.")
+@click.option("--tag", "tags", metavar="TAG", multiple=True, help="Only runs with this tag; several: with all of them.")
+@click.option("--model", metavar="TEXT", help="Only runs whose target or drafter has this in its name.")
+@click.option("--verdict", metavar="WORD", help="Only runs with this verdict, e.g. mis-wired, sound, slower.")
+@click.option("--since", "since_text", metavar="WHEN", help="Only runs since then: 12h, 7d, 2w, or a day, 2026-11-01.")
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="At most the N newest of them.")
 @json_option
-def list_runs(*, as_json: bool) -> None:
-    """Every run this laptop knows, newest first."""
-    from orchestrator.report.runs_text import runs_json, runs_text
+def list_runs(tags: tuple[str, ...], since_text: str | None, *, as_json: bool, **asked: "str | int | None") -> None:
+    """Every run this laptop knows, newest first; or those that fit all that is asked for.
 
+    A verdict is what `runs show` last said of the result; a run that nobody looked at has none yet.
+    """
+    from orchestrator.report.runs_text import runs_json, runs_text
+    from orchestrator.store.filters import RunFilter, chosen, since
+
+    begins = None if since_text is None else since(since_text, time.time())
+    wanted = RunFilter(tags=tags, since_unix_s=begins, **asked)  # type: ignore[arg-type] # by the options above
     known = Store.default().list()
+    found = chosen(known, wanted)
     if as_json:
-        console.out_json(runs_json(known))
+        console.out_json(runs_json(found))
     else:
-        console.out(runs_text(known))
+        console.out(runs_text(found, of=len(known)))
 
 
 @runs.command()
@@ -52,9 +70,35 @@ def list_runs(*, as_json: bool) -> None:
 def show(run_id: str, max_new_tokens: int | None, view: "View | None", step_cost: str | None, *, as_json: bool) -> None:
     """The report on a run: an id, the beginning of one, or `last`. With --json everything of every view."""
     store = Store.default()
-    record = store.load(run_id)
+    run_id = store.resolve(run_id)
+    if store.is_imported(run_id):
+        _show_imported(store, run_id, as_json=as_json)
+        return
+    labels = store.labels(run_id)
+    record = dataclasses.replace(store.load_exact(run_id), tags=labels.tags)
     asked = question(step_cost, max_new_tokens)
     console.show_run(record, store, as_json=as_json, view=view or "report", question=asked)
+    if not as_json:
+        _show_labels(labels)
+
+
+def _show_imported(store: Store, run_id: str, *, as_json: bool) -> None:
+    measured, labels = store.imported(run_id), store.labels(run_id)
+    if as_json:
+        told = {"tags": list(labels.tags), "note": labels.note}
+        console.out_json({"run_id": run_id, **told, "measurements": dataclasses.asdict(measured)})
+        return
+    from orchestrator.report.measured_text import measured_text
+
+    console.out(measured_text(measured, console.width()))
+    _show_labels(labels)
+
+
+def _show_labels(labels: "RunLabels") -> None:
+    if labels.tags:
+        console.out(f"\ntags: {' '.join(labels.tags)}")
+    if labels.note:
+        console.out(f"note: {labels.note}")
 
 
 @runs.command()
@@ -62,7 +106,9 @@ def show(run_id: str, max_new_tokens: int | None, view: "View | None", step_cost
 @click.option("--force", is_flag=True, help="Also a run that is not over: it is forgotten here and goes on there.")
 def rm(run_id: str, *, force: bool) -> None:
     """Forget a run on this laptop; its whole id is asked for. The host keeps its own copy."""
-    store = Store.default()
+    from orchestrator.cli.options import open_store
+
+    store = open_store()
     known = next((run for run in store.list() if run.run_id == run_id), None)
     if known is not None and known.phase in ("queued", "starting", "running") and not force:
         raise InvalidRunError(
@@ -71,3 +117,6 @@ def rm(run_id: str, *, force: bool) -> None:
         )
     store.remove(run_id)
     console.note(f"removed {run_id}")
+
+
+add_store_commands(runs)

@@ -14,13 +14,14 @@ if TYPE_CHECKING:  # `runs list` starts without the records
     from remote_payload.schema import CancelAnswer, RunState, StatusAnswer
 
 
-def runs_text(runs: Sequence[RunSummary]) -> str:
-    """A line a run; runs that cannot be read are named at the end with the reason."""
+def runs_text(runs: Sequence[RunSummary], of: int | None = None) -> str:
+    """A line a run; runs that cannot be read are named at the end with the reason. `of` so many these were chosen."""
     readable = [run for run in runs if run.problem is None]
-    lines = ["no runs on this laptop yet"] if not runs else []
+    lines = [] if runs else [f"none of {of} runs fits" if of else "no runs on this laptop yet"]
     if readable:
-        head = ["run", "job", "host", "state", "created (UTC)", "result"]
-        lines += table([head, *(_run_cells(run) for run in readable)])
+        tagged = any(run.tags for run in readable)
+        head = ["run", "job", "host", "state", "created (UTC)", "result", "tags"]
+        lines += table([(head if tagged else head[:-1]), *(_run_cells(run, tagged=tagged) for run in readable)])
     lines += [f"unreadable: {run.run_id}: {run.problem}" for run in runs if run.problem is not None]
     return "\n".join(lines)
 
@@ -65,9 +66,12 @@ def cancel_json(answer: CancelAnswer) -> dict[str, Any]:
     return dataclasses.asdict(answer)
 
 
-def _run_cells(run: RunSummary) -> list[str]:
+def _run_cells(run: RunSummary, *, tagged: bool) -> list[str]:
+    """The result is told by its verdict, once somebody looked at it."""
     created = _moment(run.created_unix_s)
-    return [run.run_id, run.job_kind or "", run.host or "", run.phase, created, "yes" if run.has_result else "no"]
+    result = (run.verdict or "yes").replace("_", " ") if run.has_result or run.verdict else "no"
+    cells = [run.run_id, run.job_kind or "", run.host or "", run.phase, created, result]
+    return [*cells, " ".join(run.tags)] if tagged else cells
 
 
 def _state_cells(state: RunState, heartbeat_age_s: float | None) -> list[str]:

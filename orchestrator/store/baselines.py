@@ -63,8 +63,8 @@ class Baselines:
             write(path, lined_bytes(baseline))
         return baseline
 
-    def keep(self, measured: MeasurementSet) -> tuple[str, bool]:
-        """Keep the measurements of a run; returns their hash and whether they are new here.
+    def keep(self, measured: MeasurementSet) -> str:
+        """Keep the measurements of a run; returns the hash of what is kept.
 
         What was kept of a run before stays as it is and is what counts: a record never changes. Raises StoreError where
         it is broken.
@@ -72,9 +72,9 @@ class Baselines:
         path = self._record_path(self.folder, measured.run_id)
         with locked(self.home):
             if path.is_file():
-                return _read_record(path)[1], False
+                return _read_record(path)[1]
             write(path, packed(measured))
-        return sha256_of(measured), True
+        return sha256_of(measured)
 
     def measured(self, entry: BaselineEntry) -> MeasurementSet | None:
         """What a run's entry means by its run, read and held against its hash; None where it has no record.

@@ -1,0 +1,290 @@
+"""`eagle3-remote baseline`: what may be one, where it is kept, what it means later."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from orchestrator.records import BaselineEntry
+from orchestrator.records.measurement import Fact, Measurement, MeasurementSet, Series
+from orchestrator.store import Store
+from tests.cli.conftest import Eagle
+from tests.cli.test_runs_baseline_diff import put_run
+from tests.support.made_runs import made_run
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project with a folder of baselines, in which the commands are given."""
+    folder = tmp_path / "project"
+    (folder / "baselines").mkdir(parents=True)
+    (folder / "eagle3.toml").write_text("")
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def imported(run_id: str = "imported-1", *, invalid: tuple[str, ...] = ()) -> MeasurementSet:
+    series = Series(metric="output_throughput_tok_s", unit="tok/s", definition="d", level="run", keys=("1",), y=(90.0,))
+    case = (Fact(name="concurrency", value="4"),)
+    return MeasurementSet(
+        run_id=run_id,
+        origin="imported",
+        tool="other tool 1",
+        job_kind="imported",
+        measurements=(Measurement(case=case, series=(series,), invalid=invalid),),
+    )
+
+
+def test_the_baseline_of_a_run(store: Store, eagle: Eagle) -> None:
+    put_run(store, "run-a1", 0.7)
+    done = eagle("baseline", "set", "best", "run-a", "--note", "from the paper")
+    assert (done.code, done.out, done.err) == (0, "", "baseline best set\n")
+    assert store.baseline("best").current.run_id == "run-a1"
+    assert "run run-a1" in eagle("baseline", "list").out
+    shown = eagle("baseline", "show", "best").out
+    assert "from the paper" in shown
+    assert "declared.first_step_accuracy" in shown
+    assert "12 prompts" in shown
+    value = eagle("baseline", "show", "best", "--json").json
+    assert value["history"][0]["run_id"] == "run-a1"
+    assert value["measurements"]["origin"] == "own"
+    assert eagle("baseline", "list", "--json").json["baselines"][0]["name"] == "best"
+    assert "run run-a1" in eagle("baseline", "history", "best").out
+    assert eagle("baseline", "history", "best", "--json").json["history"][0]["note"] == "from the paper"
+    assert eagle("baseline", "rm", "best").err == "removed baseline best and the records of run-a1\n"
+    assert eagle("baseline", "show", "best").code == 6
+    assert not (store.home / "baselines" / "records" / "run-a1.json").exists()
+
+
+def test_a_baseline_outlives_its_run(store: Store, eagle: Eagle) -> None:
+    put_run(store, "run-a1", 0.7)
+    put_run(store, "run-b2", 0.7)
+    eagle("baseline", "set", "best", "run-a1")
+    assert eagle("runs", "rm", "run-a1").code == 0
+    assert eagle("diff", "run-b2", "--against", "best", "--json").json["verdict"] == "equivalent"
+    assert "12 prompts" in eagle("baseline", "show", "best").out
+
+
+def test_a_baseline_of_the_time_before_records_needs_its_run(store: Store, eagle: Eagle) -> None:
+    put_run(store, "run-a1", 0.7)
+    store.set_baseline("old", BaselineEntry(run_id="run-a1", set_at_unix_s=1))
+    assert "12 prompts" in eagle("baseline", "show", "old").out
+    kept = eagle("runs", "rm", "run-a1")
+    assert kept.code == 5
+    assert "baseline rm old" in kept.err
+
+
+def test_only_a_whole_valid_run_with_figures_is_a_baseline(store: Store, eagle: Eagle) -> None:
+    store.begin(made_run("failed", phase="failed"))
+    assert "is: failed" in eagle("baseline", "set", "b", "failed").err
+    store.begin(made_run("bare"))
+    assert "no manifest" in eagle("baseline", "set", "b", "bare").err
+    put_run(store, "damaged", 0.7)
+    (store.run_dir("damaged").result / "hits.jsonl.gz").write_bytes(b"")
+    answer = eagle("baseline", "set", "b", "damaged")
+    assert answer.code == 5
+    assert "hits.jsonl.gz" in answer.err
+    store.add_imported(imported("bad", invalid=("3 of 80 requests failed",)))
+    answer = eagle("baseline", "set", "b", "bad")
+    assert answer.code == 5
+    assert "concurrency=4: 3 of 80 requests failed" in answer.err
+    store.add_imported(
+        MeasurementSet(run_id="empty", origin="imported", tool="t", job_kind="imported", measurements=())
+    )
+    assert "it has no figures" in eagle("baseline", "set", "b", "empty").err
+    assert store.baselines() == ()
+    assert not (store.home / "baselines").exists()  # not even a record
+
+
+def test_an_imported_measurement_can_be_a_baseline(store: Store, eagle: Eagle) -> None:
+    store.add_imported(imported())
+    assert eagle("baseline", "set", "theirs", "imported-1").code == 0
+    store.remove("imported-1")
+    shown = eagle("baseline", "show", "theirs").out
+    assert "measured by another tool (other tool 1)" in shown
+    assert "90 tok/s" in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (("b",), "expected a run or --metric"),
+        (("b", "run", "--metric", "m=1"), "expected a run or --metric"),
+        (("b", "run", "--unit", "s"), "with --metric only"),
+        (("b", "run", "--source", "x"), "with --metric only"),
+        (("b", "--metric", "m"), "expected METRIC=VALUE"),
+        (("b", "--metric", "m=x"), "expected a finite number"),
+        (("b", "--metric", "m=nan"), "expected a finite number"),
+        (("b", "--metric", "output_throughput_tok_s=inf", "--unit", "tok/s"), "expected a finite number"),
+        (("b", "--metric", "tok/s=1"), "expected METRIC=VALUE"),
+        (("b", "--metric", "m=1", "--metric", "m=2"), "a metric must stand once"),
+        (("b", "--metric", "declared.first_step_accuracy=71 share"), "a share of 71 % is written 0.71"),
+        (("b", "--metric", "accept_rate=71 %"), "a share of 71 % is written 0.71"),
+        (("b", "--metric", "best.step3_acceptance=-0.1 share"), "expected a share, 0 to 1"),
+        (("b", "--metric", "declared.accept_length_walk=0.9 tokens"), "expected an accept length, 1 to 17"),
+        (("b", "--metric", "best.accept_length_mean=18 tokens"), "expected an accept length, 1 to 17"),
+        (("b", "--metric", "output_throughput_tok_s=90"), "`output_throughput_tok_s` is in `tok/s`"),
+        (("b", "--metric", "tpot_s=9", "--unit", "ms"), "expected `tpot_s` in `s`, found the unit: 'ms'"),
+        (("b", "--metric", "tpot_s=0 s"), "expected a number of s above 0"),
+        (("b", "--metric", "speedup=-1 ratio"), "expected a number of ratio above 0"),
+    ],
+)
+def test_what_cannot_be_a_baseline_is_a_usage_error(
+    store: Store, eagle: Eagle, arguments: tuple[str, ...], expected: str
+) -> None:
+    answer = eagle("baseline", "set", *arguments)
+    assert answer.code == 2
+    assert answer.err.startswith("error: ")
+    assert expected in answer.err
+    assert store.baselines() == ()
+
+
+def test_typed_numbers_have_units_a_source_and_a_note(store: Store, eagle: Eagle) -> None:
+    done = eagle(
+        "baseline", "set", "plain", "--metric", "output_throughput_tok_s=90 tok/s", "--metric", "tpot_s=0.011 s",
+        "--source", "the dashboard", "--note", "no drafter",
+    )  # fmt: skip
+    assert (done.code, done.err) == (0, "baseline plain set\n")
+    entry = store.baseline("plain").current
+    assert [(item.metric, item.value, item.unit) for item in entry.numbers] == [
+        ("output_throughput_tok_s", 90.0, "tok/s"),
+        ("tpot_s", 0.011, "s"),
+    ]
+    assert (entry.source, entry.note) == ("the dashboard", "no drafter")
+    shown = eagle("baseline", "show", "plain").out
+    assert "typed by somebody" in shown
+    assert "unknown" in shown  # its interval and its n
+
+
+def test_a_metric_that_no_run_reports_is_kept_and_said(store: Store, eagle: Eagle) -> None:
+    typo = eagle("baseline", "set", "plain", "--metric", "declared.first_step_acuracy=0.7")
+    assert typo.code == 0
+    assert "no run reports `declared.first_step_acuracy` yet" in typo.err
+    assert "did you mean: declared.first_step_accuracy" in typo.err
+    known = eagle("baseline", "set", "known", "--metric", "best.step2_acceptance=0.7", "--unit", "share")
+    assert known.err == "baseline known set\n"
+    assert "accept_length_walk" in eagle("baseline", "set", "--help").out
+
+
+def test_a_projects_baselines_lie_in_its_folder_and_go_with_it(store: Store, eagle: Eagle, project: Path) -> None:
+    put_run(store, "run-a1", 0.7)
+    store.set_baseline("own", BaselineEntry(run_id="run-a1", set_at_unix_s=1))
+    eagle("baseline", "set", "main", "run-a1")
+    assert sorted(path.name for path in (project / "baselines").iterdir()) == ["main.json", "records"]
+    listed = eagle("baseline", "list").out
+    assert "own +" in listed
+    assert "main  " in listed
+    (project / "eagle3.toml").write_text('[baselines]\ndirectory = "perf"\n')
+    assert eagle("baseline", "show", "main").code == 6
+    shutil.copytree(project / "baselines", project / "perf")
+    shutil.rmtree(store.home)  # another laptop
+    put_run(store, "run-b2", 0.7)
+    assert eagle("diff", "run-b2", "--against", "main", "--json").json["verdict"] == "equivalent"
+    assert eagle("baseline", "list", "--json").json["folder"] == str(project / "perf")
+
+
+def test_a_projects_name_hides_the_users_and_is_removed_first(store: Store, eagle: Eagle, project: Path) -> None:
+    put_run(store, "run-a1", 0.7)
+    put_run(store, "run-b2", 0.7)
+    store.set_baseline("main", BaselineEntry(run_id="run-a1", set_at_unix_s=1))
+    eagle("baseline", "set", "main", "run-b2")
+    assert [entry["run_id"] for entry in eagle("baseline", "history", "main", "--json").json["history"]] == ["run-b2"]
+    assert len(eagle("baseline", "list", "--json").json["baselines"]) == 1
+    eagle("baseline", "rm", "main")
+    assert [entry["run_id"] for entry in eagle("baseline", "history", "main", "--json").json["history"]] == ["run-a1"]
+
+
+@pytest.mark.parametrize(
+    ("damage", "expected"),
+    [
+        (lambda text: text.replace('"run-a1"', '"run-a2"'), "expected the content of sha256"),
+        (lambda text: text[: len(text) // 2], "expected a record of measurements, found"),
+        (lambda text: text.replace('"packed": "e', '"packed": "f'), "expected packed numbers"),
+        (
+            lambda text: text.replace('"schema_version": 1', '"schema_version": 7'),
+            "written by a newer eagle3-remote: 7",
+        ),
+        (lambda text: "<<<<<<< HEAD\n" + text, "expected a record of measurements, found"),
+    ],
+)
+def test_a_record_that_was_edited_or_cut_is_refused(
+    store: Store,
+    eagle: Eagle,
+    project: Path,
+    damage,
+    expected: str,  # type: ignore[no-untyped-def]
+) -> None:
+    put_run(store, "run-a1", 0.7)
+    eagle("baseline", "set", "main", "run-a1")
+    path = project / "baselines" / "records" / "run-a1.json"
+    path.write_text(damage(path.read_text()))
+    for command in (("baseline", "show", "main"), ("diff", "run-a1", "--against", "main")):
+        answer = eagle(*command)
+        assert (answer.code, answer.out) == (40, "")
+        assert str(path) in answer.err
+        assert expected in answer.err
+
+
+def test_a_record_with_another_ones_hash_is_not_what_the_name_means(store: Store, eagle: Eagle, project: Path) -> None:
+    put_run(store, "run-a1", 0.7)
+    eagle("baseline", "set", "main", "run-a1")
+    path = project / "baselines" / "main.json"
+    value = json.loads(path.read_text())
+    value["history"][0]["record_sha256"] = "0" * 64
+    path.write_text(json.dumps(value))
+    answer = eagle("baseline", "show", "main")
+    assert answer.code == 40
+    assert f"names the record of sha256 {'0' * 64}" in answer.err
+    (project / "baselines" / "records" / "run-a1.json").unlink()
+    assert "expected the record of `run-a1`, found none" in eagle("baseline", "show", "main").err
+
+
+def test_a_baseline_that_does_not_exist_offers_the_closest(store: Store, eagle: Eagle, project: Path) -> None:
+    eagle("baseline", "set", "plain", "--metric", "speedup=1.2 ratio")
+    for command in ("show", "history", "rm"):
+        answer = eagle("baseline", command, "plian")
+        assert answer.code == 6
+        assert "did you mean: plain" in answer.err
+
+
+def test_a_broken_baseline_is_in_nobodys_way(store: Store, eagle: Eagle) -> None:
+    put_run(store, "run-a1", 0.7)
+    put_run(store, "run-b2", 0.7)
+    eagle("baseline", "set", "good", "run-a1")
+    eagle("baseline", "set", "broken", "run-b2")
+    path = store.home / "baselines" / "broken.json"
+    path.write_text(path.read_text().replace('"history"', '"hystory"'))
+    listed = eagle("baseline", "list")
+    assert listed.code == 0
+    assert "run run-a1" in listed.out
+    assert f"unreadable: broken: {path}: " in listed.out
+    value = eagle("baseline", "list", "--json").json
+    assert [item["name"] for item in value["baselines"]] == ["good"]
+    assert [item["name"] for item in value["unreadable"]] == ["broken"]
+    put_run(store, "run-c3", 0.7)
+    assert eagle("runs", "rm", "run-c3").code == 0
+    assert "baseline rm broken" in eagle("runs", "rm", "run-b2").err  # it may mean this one
+    assert eagle("baseline", "rm", "broken").code == 0
+    assert (store.home / "baselines" / "records" / "run-b2.json").exists()  # nobody knows who needs it
+    assert eagle("runs", "rm", "run-b2").code == 0
+    assert eagle("baseline", "rm", "broken").code == 6
+
+
+def test_published_numbers_are_marked_and_found_by_model(eagle: Eagle, store: Store) -> None:
+    listed = eagle("baseline", "list", "--published", "--model", "KIMI-K2-")
+    assert "Published by others, not measured by this tool" in listed.out
+    assert "specbundle/kimi-k2-instruct/3-1-4/gsm8k" in listed.out
+    assert "Llama" not in listed.out
+    points = eagle("baseline", "list", "--published", "--json").json
+    assert points["origin"] == "published"
+    assert all(point["source"] for point in points["points"])
+    shown = eagle("baseline", "show", "published:specbundle/kimi-k2-instruct/3-1-4/gsm8k").out
+    assert "published by others; not measured here" in shown
+    assert "3.271 tokens" in shown
+    assert eagle("baseline", "list", "--published", "--model", "nobody-has-it").out.startswith("nobody published")
+    assert eagle("baseline", "list", "--model", "x").code == 2
+    missing = eagle("baseline", "show", "published:specbundle/kimi-k3-instruct")
+    assert missing.code == 6
+    assert "did you mean: specbundle/kimi-k2-instruct" in missing.err
+    assert not store.home.exists()
