@@ -20,6 +20,7 @@ from pathlib import Path
 from orchestrator.compare.pooling import Operand
 from orchestrator.errors import InvalidRunError, NotFoundError, StoreError, UsageError
 from orchestrator.measurements import measurements_of
+from orchestrator.published import published_set
 from orchestrator.records import Baseline, BaselineNumber
 from orchestrator.records.measurement import Measurement, MeasurementSet, Series
 from orchestrator.store import RunSummary, Store
@@ -63,7 +64,7 @@ def _sets(store: Store, word: str) -> Iterator[MeasurementSet]:
     if colon and kind == "baseline":
         yield baseline_set(store, name)
     elif colon and kind == "published":
-        yield _published(name)
+        yield published_set(name)
     elif "/" in word or word.endswith(FILE_ENDINGS):
         yield _of_file(Path(word))
     elif chosen and any(chosen.groups()[1:]):
@@ -158,10 +159,6 @@ def _number(number: BaselineNumber) -> Series:
     known = metric_of(number.metric)
     unit = number.unit or ("" if known is None else known.unit)
     return Series(metric=number.metric, unit=unit, definition="", level="summary", y=(number.value,))
-
-
-def _published(name: str) -> MeasurementSet:
-    raise NotFoundError(f"no published number of that name: {name}")
 
 
 def _of_file(path: Path) -> MeasurementSet:
