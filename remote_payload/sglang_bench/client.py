@@ -1,13 +1,15 @@
 """The load of one point: so many users in a closed loop, or Poisson arrivals; every request becomes a sample.
 
-Threads, because they wait in `recv` nearly all the time; the CPU they take is measured and told with the point.
+One thread listens to all streams; answers that are whole become samples while no stream has anything to say. The CPU
+it takes is measured and told with the point.
 """
 
+import concurrent.futures
+import contextlib
 import json
-import queue
-import random
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,10 +17,17 @@ from typing import Any
 from remote_payload.schema.bench import RequestSample
 from remote_payload.schema.bench_job import BenchJob
 from remote_payload.sglang_bench.answer import Answer, read_answer
+from remote_payload.sglang_bench.connection import Connection
+from remote_payload.sglang_bench.loop import Loop
+from remote_payload.sglang_bench.pace import Arrivals, Turn, Users
+from remote_payload.sglang_bench.place import Place
 from remote_payload.sglang_bench.prompt import Prompt
-from remote_payload.sglang_bench.stream import Connection, StreamBroken, Streamed
+from remote_payload.sglang_bench.stream import StreamBroken, Streamed
 
 LOOK_S = 0.25
+CONNECT_S = 30.0
+BACKLOG = 64
+"""Answers that may wait to become samples while tokens keep coming."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +62,17 @@ class Measured:
     late_s: float = 0.0
 
 
+@dataclass(kw_only=True, eq=False)
+class _Request:
+    """One request on its way to be a sample."""
+
+    index: int
+    prompt: Prompt
+    streamed: Streamed = field(default_factory=Streamed)
+    due_s: float | None = None
+    error: str | None = None
+
+
 def sampling_of(job: BenchJob) -> dict[str, Any]:
     """The job's sampling as SGLang names it; everything that shapes the output is said."""
     values: dict[str, Any] = {
@@ -76,14 +96,15 @@ class Client:
         self.measured = Measured()
         """What is known so far."""
         self._tokens = 0
-        self._under_way: set[Streamed] = set()
+        self._under_way: set[_Request] = set()
+        self._answered: deque[_Request] = deque()
         self._stop = threading.Event()
 
     @property
     def tokens(self) -> int:
         """How many came so far, also of requests that are not over."""
         with self._lock:
-            return self._tokens + sum(streamed.tokens for streamed in self._under_way)
+            return self._tokens + sum(request.streamed.tokens for request in self._under_way)
 
     def run(
         self,
@@ -94,111 +115,84 @@ class Client:
     ) -> Measured:
         """Send all prompts in order; samples come back in order of sending, also those that failed.
 
-        `count` gets each finished sample, on any thread; `watch` is called a few times a second, and what it raises
-        ends the point.
+        `count` gets each finished sample, on another thread; `watch` is called a few times a second, and what it
+        raises ends the point.
         """
         cpu_s = time.process_time()
-        run = self._closed if load.users is not None else self._open
-        threads = run(prompts, load, count)
-        try:
-            while any(thread.is_alive() for thread in threads):
-                watch()
-                _join(threads, LOOK_S)
-        finally:
-            self._stop.set()
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            serving = pool.submit(self._serve, prompts, load, count)
+            try:
+                while not concurrent.futures.wait([serving], LOOK_S).done:
+                    watch()
+            finally:
+                self._stop.set()
+            serving.result()
         self.measured.cpu_s = time.process_time() - cpu_s
         self.measured.samples.sort(key=lambda sample: sample.index)
         return self.measured
 
-    def _closed(
-        self, prompts: Sequence[Prompt], load: Load, count: Callable[[RequestSample], None]
-    ) -> list[threading.Thread]:
-        """Each user sends its next request as soon as the last is over."""
-        waiting: queue.SimpleQueue[tuple[int, Prompt]] = queue.SimpleQueue()
-        bodies = [self._body(prompt) for prompt in prompts]
-        for item in enumerate(prompts):
-            waiting.put(item)
-        users = min(load.users or 1, len(prompts))
-        together = threading.Barrier(users)
+    def _serve(self, prompts: Sequence[Prompt], load: Load, count: Callable[[RequestSample], None]) -> None:
+        """Until every prompt has its sample, or somebody wants it stopped."""
+        requests = [_Request(index=index, prompt=prompt) for index, prompt in enumerate(prompts)]
+        waiting = deque((request, self._body(request.prompt)) for request in requests)
+        with contextlib.closing(Loop()) as loop:
+            pace = self._pace(load, len(prompts), loop)
+            self._connect(loop)
+            pace.begin()
+            while (waiting or self._under_way) and not self._stop.is_set():
+                while waiting and (turn := pace.next()) is not None:
+                    self._ask(loop, pace, turn, *waiting.popleft())
+                wait_s = 0.0 if self._answered else LOOK_S
+                is_busy = loop.turn(min(wait_s, pace.wait_s()) if waiting else wait_s)
+                if self._answered and (not is_busy or len(self._answered) > BACKLOG):
+                    count(self._book(self._answered.popleft()))
+            while self._answered:
+                count(self._book(self._answered.popleft()))
 
-        def user() -> None:
-            connection = self._ready_connection()
-            together.wait()
-            due_s = None
-            while not self._stop.is_set():
-                try:
-                    index, prompt = waiting.get_nowait()
-                except queue.Empty:
-                    break
-                sample = self._request(connection, index, prompt, bodies[index], due_s)
-                due_s = self._began_s + (sample.done_s if sample.done_s is not None else time.monotonic())
-                count(sample)
-            connection.close()
+    def _pace(self, load: Load, prompts: int, loop: Loop) -> Users | Arrivals:
+        place = Place(self._target.url, self._target.key)
 
-        return _started(user for _ in range(users))
+        def connect() -> Connection:
+            return loop.connection(place)
 
-    def _open(
-        self, prompts: Sequence[Prompt], load: Load, count: Callable[[RequestSample], None]
-    ) -> list[threading.Thread]:
-        """Arrivals with exponential gaps drawn from the seed; nobody waits for an answer before the next is sent."""
-        bodies = [self._body(prompt) for prompt in prompts]
-        draw = random.Random(load.seed)  # noqa: S311 - arrivals, not secrets
-        gaps_s = [draw.expovariate(load.rate or 1.0) for _ in prompts]
-        idle: queue.SimpleQueue[Connection] = queue.SimpleQueue()
+        if load.users is not None:
+            return Users(min(load.users, prompts), connect)
+        return Arrivals(load.rate or 1.0, load.seed, prompts, connect)
 
-        def one(index: int, prompt: Prompt, due_s: float) -> None:
-            try:
-                connection = idle.get_nowait()
-            except queue.Empty:
-                connection = self._ready_connection()
-            count(self._request(connection, index, prompt, bodies[index], due_s))
-            idle.put(connection)
+    def _connect(self, loop: Loop) -> None:
+        """Nobody's clock holds its connecting; who cannot connect is told by its first request."""
+        until_s = time.monotonic() + CONNECT_S
+        while loop.is_opening and time.monotonic() < until_s and not self._stop.is_set():
+            loop.turn(LOOK_S)
 
-        def arrivals() -> None:
-            due_s, sent = time.monotonic(), []
-            for index, (prompt, gap_s) in enumerate(zip(prompts, gaps_s, strict=True)):
-                if self._stop.wait(max(0.0, due_s - time.monotonic())):
-                    break
-                sent.append(threading.Thread(target=one, args=(index, prompt, due_s), daemon=True))
-                sent[-1].start()
-                due_s += gap_s
-            for thread in sent:
-                thread.join()
-            while not idle.empty():
-                idle.get_nowait().close()
+    def _ask(self, loop: Loop, pace: Users | Arrivals, turn: Turn, request: "_Request", body: bytes) -> None:
+        def over(broken: StreamBroken | None) -> None:
+            done_s = request.streamed.done_s
+            if broken is not None:
+                request.error, request.streamed.status, done_s = str(broken), broken.status, None
+            self._answered.append(request)
+            pace.leave(turn.connection, done_s if done_s is not None else time.monotonic())
 
-        return _started([arrivals])
-
-    def _ready_connection(self) -> Connection:
-        connection = Connection(self._target.url, self._target.key)
-        try:
-            connection.open()
-        except OSError:  # the request itself will say so
-            connection.close()
-        return connection
+        request.due_s = turn.due_s
+        with self._lock:
+            self._under_way.add(request)
+        loop.start(turn.connection, body, self._target.timeout_s, request.streamed, over)
 
     def _body(self, prompt: Prompt) -> bytes:
         asked: dict[str, Any] = {"sampling_params": self._target.sampling, "stream": True}
         asked |= {"input_ids": prompt.input_ids} if prompt.input_ids is not None else {"text": prompt.text}
         return json.dumps(asked).encode()
 
-    def _request(
-        self, connection: Connection, index: int, prompt: Prompt, body: bytes, due_s: float | None
-    ) -> RequestSample:
-        streamed, error = Streamed(), None
+    def _book(self, request: "_Request") -> RequestSample:
+        """The sample of a request that is over."""
+        sample = self._sample(request.index, request.prompt, request.streamed, request.error)
+        sent_s, due_s = request.streamed.sent_s, request.due_s
         with self._lock:
-            self._under_way.add(streamed)
-        try:
-            connection.stream(body, self._target.timeout_s, streamed)
-        except StreamBroken as broken:
-            error, streamed.status = str(broken), broken.status
-        sample = self._sample(index, prompt, streamed, error)
-        with self._lock:
-            self._under_way.remove(streamed)
-            self._tokens += streamed.tokens
+            self._under_way.remove(request)
+            self._tokens += request.streamed.tokens
             self.measured.samples.append(sample)
-            if due_s is not None and streamed.sent_s is not None:
-                self.measured.late_s = max(self.measured.late_s, streamed.sent_s - due_s)
+            if due_s is not None and sent_s is not None:
+                self.measured.late_s = max(self.measured.late_s, sent_s - due_s)
         return sample
 
     def _sample(self, index: int, prompt: Prompt, streamed: Streamed, error: str | None) -> RequestSample:
@@ -231,17 +225,3 @@ class Client:
 
 def _empty(streamed: Streamed) -> str | None:
     return None if streamed.tokens else "the answer holds no token"
-
-
-def _started(targets: Any) -> list[threading.Thread]:
-    threads = [threading.Thread(target=target, daemon=True) for target in targets]
-    for thread in threads:
-        thread.start()
-    return threads
-
-
-def _join(threads: Sequence[threading.Thread], seconds: float) -> None:
-    """Wait until all are over, so long at most."""
-    until_s = time.monotonic() + seconds
-    for thread in threads:
-        thread.join(max(0.0, until_s - time.monotonic()))

@@ -1,22 +1,18 @@
-"""One streamed `/generate` over a plain socket: when each piece came, and how many new tokens it carried.
+"""One streamed answer of `/generate`: when each piece came, and how many new tokens it carried.
 
-Only what the clock needs is done while tokens arrive: a piece is stamped, and its cumulative token count is cut out of
-the bytes. The JSON is read once, at the end. A connection is kept for the next request.
+Only what the clock needs is done while tokens arrive: the cumulative token count is cut out of a piece's bytes. The
+JSON is read once, at the end.
 """
 
 import contextlib
-import http.client
 import json
-import socket
-import time
+import re
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlsplit
 
-READ_BYTES = 1 << 18
 COUNT = b'"completion_tokens":'
 ERROR_BYTES = 2000
-CONNECT_S = 30.0
+_DIGITS = re.compile(rb"\s*(\d+)")
 
 
 class StreamBroken(Exception):  # noqa: N818 - what happened, not a bug of ours
@@ -42,91 +38,7 @@ class Streamed:
     """How many came so far."""
 
 
-class Connection:
-    """One kept connection to the server; opened when needed, closed after every failure. Not shared by threads."""
-
-    def __init__(self, url: str, key: str | None) -> None:
-        parts = urlsplit(url)
-        self._secure = parts.scheme == "https"
-        self._host, self._port = parts.hostname or "127.0.0.1", parts.port or (443 if self._secure else 80)
-        self._path = parts.path.rstrip("/") + "/generate"
-        self._headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {key}"} if key else {})
-        self._http: http.client.HTTPConnection | None = None
-
-    def open(self) -> None:
-        """Connect now, so that the first request's clock does not hold it. Raises OSError."""
-        if self._http is None:
-            make = http.client.HTTPSConnection if self._secure else http.client.HTTPConnection
-            fresh = make(self._host, self._port, timeout=CONNECT_S)
-            fresh.connect()
-            fresh.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            self._http = fresh
-
-    def close(self) -> None:
-        """Drop the connection; the next request opens another."""
-        if self._http is not None:
-            self._http.close()
-            self._http = None
-
-    def stream(self, body: bytes, timeout_s: float, into: Streamed) -> None:
-        """Send one request and fill `into` until its stream ends. Raises StreamBroken, the connection closed."""
-        is_whole = False
-        try:
-            self._stream(body, timeout_s, into)
-            is_whole = True
-        except TimeoutError:
-            raise StreamBroken(f"no end within {timeout_s:g} s; tokens so far: {into.tokens}", into.status) from None
-        except http.client.HTTPException as error:
-            text = f"the stream broke off ({type(error).__name__}); tokens so far: {into.tokens}"
-            raise StreamBroken(text, into.status) from None
-        except OSError as error:
-            raise StreamBroken(f"{error.strerror or error}; tokens so far: {into.tokens}", into.status) from None
-        finally:
-            if not is_whole:
-                self.close()
-
-    def _stream(self, body: bytes, timeout_s: float, into: Streamed) -> None:
-        until_s = time.monotonic() + timeout_s
-        is_kept = self._http is not None
-        self.open()
-        try:
-            response = self._ask(body, until_s, into)
-        except (ConnectionError, http.client.BadStatusLine):
-            if not is_kept:
-                raise
-            self.close()  # the server may drop an idle connection whenever it likes: once more on a fresh one
-            self.open()
-            response = self._ask(body, until_s, into)
-        assert self._http is not None
-        into.status = response.status
-        if response.status != 200:
-            said = response.read(ERROR_BYTES).decode("utf-8", "replace")
-            raise StreamBroken(f"HTTP {response.status}: {_said(said)}", response.status)
-        events = _Events(into)
-        sock = self._socket
-        while not events.is_over:
-            sock.settimeout(max(0.001, until_s - time.monotonic()))
-            data = response.read1(READ_BYTES)
-            now_s = time.monotonic()
-            if not data:
-                break
-            events.feed(data, now_s)
-        events.finish()
-        if not response.isclosed():
-            response.read()  # the last, empty chunk: the connection can be used again
-        if response.will_close:
-            self.close()
-
-    def _ask(self, body: bytes, until_s: float, into: Streamed) -> http.client.HTTPResponse:
-        assert self._http is not None
-        self._socket = self._http.sock
-        self._socket.settimeout(max(0.001, until_s - time.monotonic()))
-        into.sent_s = time.monotonic()
-        self._http.request("POST", self._path, body=body, headers=self._headers)
-        return self._http.getresponse()
-
-
-class _Events:
+class Events:
     """Server-sent events out of bytes as they come; several may come at once, or half of one."""
 
     def __init__(self, into: Streamed) -> None:
@@ -138,6 +50,7 @@ class _Events:
         self.is_over = False
 
     def feed(self, data: bytes, now_s: float) -> None:
+        """Take in what came at `now_s`. Raises StreamBroken when the server says so in its stream."""
         lines = (self._half + data).split(b"\n")
         self._half = lines.pop()
         for line in lines:
@@ -192,9 +105,8 @@ def _count_in(event: bytes) -> int | None:
     at = event.rfind(COUNT)
     if at < 0:
         return None
-    digits = event[at + len(COUNT) : at + len(COUNT) + 20].lstrip()
-    end = next((index for index, byte in enumerate(digits) if not 48 <= byte <= 57), len(digits))
-    return int(digits[:end]) if end else None
+    digits = _DIGITS.match(event, at + len(COUNT))
+    return int(digits[1]) if digits else None
 
 
 def _object(event: bytes) -> dict[str, Any]:
@@ -204,7 +116,7 @@ def _object(event: bytes) -> dict[str, Any]:
     return {}
 
 
-def _said(text: str) -> str:
+def said(text: str) -> str:
     """The message of an error body, whichever of the usual shapes it has."""
     value = _object(text.encode())
     inner = value.get("error", value.get("message", value.get("detail")))

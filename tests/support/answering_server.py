@@ -8,14 +8,17 @@
 What it says in `meta_info` was recorded from real servers: `RECORDED_META`.
 """
 
+import contextlib
 import json
 import socket
+import ssl
 import sys
 import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 RECORDED_META = {
@@ -85,6 +88,8 @@ class AnsweringServer:
         """How many looks at its health find it starting (503)."""
         self.health_delay_s = 0.0
         self.closing = threading.Event()
+        self.sockets: list[socket.socket] = []
+        """Of every connection so far."""
         self._lock = threading.Lock()
         self._http = _Http(("127.0.0.1", 0), type("Handler", (_Handler,), {"answering": self}))
         self.url = f"http://127.0.0.1:{self._http.server_port}"
@@ -99,6 +104,19 @@ class AnsweringServer:
         self._http.shutdown()
         self._http.server_close()
         self._thread.join(timeout=5)
+
+    def drop_idle(self) -> None:
+        """End every connection, as a server does with idle ones whenever it likes."""
+        for one in self.sockets:
+            with contextlib.suppress(OSError):  # the client was faster
+                one.shutdown(socket.SHUT_RDWR)
+
+    def speak_tls(self, certificate: Path) -> None:
+        """From now on; `certificate` holds the key as well."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate)
+        self._http.socket = context.wrap_socket(self._http.socket, server_side=True)
+        self.url = self.url.replace("http://127.0.0.1", "https://localhost")
 
     def next_reply(self, body: dict[str, Any], headers: dict[str, str]) -> tuple[Reply, list[float]]:
         with self._lock:
@@ -135,6 +153,10 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
     answering: AnsweringServer
+
+    def setup(self) -> None:
+        super().setup()
+        self.answering.sockets.append(self.connection)
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002
         pass

@@ -1,14 +1,25 @@
 """The clock of the client: what a server planted in its streams is found again, and what broke is told."""
 
+import contextlib
+import datetime
+import json
+import socket
 import statistics
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 
 from remote_payload.sglang_bench.answer import read_answer
-from remote_payload.sglang_bench.stream import Connection, StreamBroken, Streamed
+from remote_payload.sglang_bench.loop import Loop
+from remote_payload.sglang_bench.place import Place
+from remote_payload.sglang_bench.stream import StreamBroken, Streamed
 from tests.support.answering_server import RECORDED_META, AnsweringServer, Reply
 
 RECORDED = Path(__file__).parent / "recorded"
@@ -20,21 +31,35 @@ def server() -> Iterator[AnsweringServer]:
         yield server
 
 
-def ask(server: AnsweringServer, timeout_s: float = 20.0, connection: Connection | None = None) -> Streamed:
-    streamed = Streamed()
-    own = connection or Connection(server.url, None)
-    try:
-        own.stream(b'{"input_ids": [1, 2]}', timeout_s, streamed)
-    finally:
-        if connection is None:
-            own.close()
+class Line:
+    """One connection to one place, and the loop that listens to it."""
+
+    def __init__(self, url: str, key: str | None = None) -> None:
+        self.loop = Loop()
+        self.connection = self.loop.connection(Place(url, key))
+
+    def ask(self, streamed: Streamed, timeout_s: float = 20.0, body: bytes = b'{"input_ids": [1, 2]}') -> None:
+        """Until the request is over. Raises StreamBroken."""
+        ended: list[StreamBroken | None] = []
+        self.loop.start(self.connection, body, timeout_s, streamed, ended.append)
+        while not ended:
+            self.loop.turn(1.0)
+        (broken,) = ended
+        if broken is not None:
+            raise broken
+
+
+def ask(server: AnsweringServer, timeout_s: float = 20.0, line: Line | None = None) -> Streamed:
+    streamed, own = Streamed(), line or Line(server.url)
+    with contextlib.closing(own.loop) if line is None else contextlib.nullcontext():
+        own.ask(streamed, timeout_s)
     return streamed
 
 
 def broken(server: AnsweringServer, timeout_s: float = 20.0) -> tuple[StreamBroken, Streamed]:
-    streamed, connection = Streamed(), Connection(server.url, None)
-    with pytest.raises(StreamBroken) as caught:
-        connection.stream(b"{}", timeout_s, streamed)
+    streamed, line = Streamed(), Line(server.url)
+    with contextlib.closing(line.loop), pytest.raises(StreamBroken) as caught:
+        line.ask(streamed, timeout_s)
     return caught.value, streamed
 
 
@@ -112,14 +137,15 @@ def test_a_recorded_stream_of_a_real_server(server: AnsweringServer) -> None:
 
 
 def test_a_connection_is_used_again_and_replaced_when_the_server_dropped_it(server: AnsweringServer) -> None:
-    connection = Connection(server.url, "secret")
-    for _ in range(3):
-        assert ask(server, connection=connection).tokens == 4
-    assert {headers["Authorization"] for headers in server.headers} == {"Bearer secret"}
-    assert connection._http is not None
-    connection._http.sock.shutdown(2)  # what a server does to an idle connection
-    assert ask(server, connection=connection).tokens == 4
-    connection.close()
+    line = Line(server.url, "secret")
+    with contextlib.closing(line.loop):
+        for _ in range(3):
+            assert ask(server, line=line).tokens == 4
+        assert {headers["Authorization"] for headers in server.headers} == {"Bearer secret"}
+        assert len(server.sockets) == 1
+        server.drop_idle()
+        assert ask(server, line=line).tokens == 4
+        assert len(server.sockets) == 2
 
 
 @pytest.mark.parametrize("after", [1, 2])
@@ -187,5 +213,73 @@ def test_an_error_in_the_stream_is_told(server: AnsweringServer) -> None:
 def test_nobody_listens() -> None:
     with AnsweringServer() as server:
         url = server.url
-    with pytest.raises(StreamBroken, match="refused"):
-        Connection(url, None).stream(b"{}", 5.0, Streamed())
+    line = Line(url)
+    with contextlib.closing(line.loop), pytest.raises(StreamBroken, match="refused"):
+        line.ask(Streamed(), 5.0)
+
+
+def test_a_name_without_an_address() -> None:
+    line = Line("http://no-such-host.invalid:1")
+    with contextlib.closing(line.loop), pytest.raises(StreamBroken, match="tokens so far: 0"):
+        line.ask(Streamed(), 5.0)
+
+
+def test_a_request_larger_than_the_socket_takes_at_once(server: AnsweringServer) -> None:
+    text, streamed, line = "x" * (16 << 20), Streamed(), Line(server.url)
+    with contextlib.closing(line.loop):
+        line.ask(streamed, body=json.dumps({"text": text}).encode())
+    assert streamed.tokens == 4
+    assert server.asked == [{"text": text}]
+
+
+def test_a_server_that_speaks_tls(server: AnsweringServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    certificate = write_certificate(tmp_path / "server.pem")
+    server.speak_tls(certificate)
+    untrusting = Line(server.url)
+    with contextlib.closing(untrusting.loop), pytest.raises(StreamBroken, match="tokens so far: 0"):
+        untrusting.ask(Streamed())
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    server.replies = [Reply(chunks=[(0.01, 1)] * 5), Reply(chunks=[(0.0, 1000)])]
+    line, first, second = Line(server.url), Streamed(), Streamed()
+    with contextlib.closing(line.loop):
+        line.ask(first)
+        line.ask(second)
+    assert first.chunk_tokens == [1] * 5
+    assert second.output_ids == list(range(100, 1100))
+
+
+def test_an_answer_that_is_no_http() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def greet() -> None:
+            asked, _ = listening.accept()
+            with asked:
+                asked.sendall(b"SSH-2.0-OpenSSH\r\n")
+                asked.recv(1 << 16)
+
+        greeting = threading.Thread(target=greet)
+        greeting.start()
+        line = Line(f"http://127.0.0.1:{listening.getsockname()[1]}")
+        with contextlib.closing(line.loop), pytest.raises(StreamBroken, match="no HTTP answer"):
+            line.ask(Streamed(), 5.0)
+        greeting.join()
+
+
+def write_certificate(path: Path) -> Path:
+    """A certificate of `localhost` that vouches for itself, and its key."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
+    now = datetime.datetime.now(datetime.UTC)
+    certificate = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + datetime.timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    secret = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    path.write_bytes(secret + certificate.public_bytes(serialization.Encoding.PEM))
+    return path
