@@ -23,6 +23,7 @@ COMMANDS = {
     "runs": ("orchestrator.cli.runs", "List, show and remove the runs on this laptop."),
     "baseline": ("orchestrator.cli.baseline", "Name a run or a number to compare with."),
     "diff": ("orchestrator.cli.diff", "Compare a run with a baseline."),
+    "report": ("orchestrator.cli.report", "Write a report on runs: one HTML file, Markdown, CSV or JSON."),
     "demo": ("orchestrator.cli.demo", "Tell the story on this machine: embedded SSH server, bundled drafter."),
 }
 

@@ -7,8 +7,8 @@ from typing import Any
 
 
 def json_text(values: Mapping[str, Any]) -> str:
-    """The values, a line each level down."""
-    return json.dumps(_finite(values), ensure_ascii=True, allow_nan=False, indent=1)
+    """The values on one line."""
+    return json.dumps(_finite(values), ensure_ascii=True, allow_nan=False)
 
 
 def _finite(value: Any) -> Any:

@@ -3,19 +3,26 @@
 from collections.abc import Callable, Sequence
 
 from orchestrator.records.measurement import Fact, Measurement
+from orchestrator.report.bench_circumstances import bench_circumstances
+from orchestrator.report.circumstances import circumstances
+from orchestrator.report.content import RunReport
 from orchestrator.report.document.blocks import Block, Items, Section, Table, Text
 from orchestrator.report.document.figures import case_words
 from orchestrator.report.document.subject import Reported, Subject
+from orchestrator.report.head import head
 from orchestrator.report.words import UNKNOWN
 from remote_payload.schema.bench import ServerFacts
 
 MOST_VALUES = 12
+WIDTH = 100
 Pick = Callable[[Measurement], tuple[Fact, ...]]
 
 
 def environment_section(reported: Reported) -> Section:
     """Facts that all runs share, then those in which they differ, warnings, and what the sources do not tell."""
     blocks: list[Block] = []
+    if len(reported.subjects) == 1 and reported.subjects[0].told is not None:
+        blocks += _as_run(reported.subjects[0].told)
     blocks += _facts(reported, "must be alike to compare", lambda one: one.hard)
     blocks += _facts(reported, "should be alike", lambda one: one.soft)
     unknown = _unique(reported, lambda run: run.measured.unknown)
@@ -35,6 +42,21 @@ def environment_section(reported: Reported) -> Section:
     if not blocks:
         blocks.append(Text(text="Nothing is known about the circumstances.", kind="warning"))
     return Section(name="environment", title="Environment", blocks=tuple(blocks))
+
+
+def _as_run(told: RunReport) -> list[Block]:
+    """How the run came about, and what its own report says about its circumstances."""
+    lines = head(told.record, WIDTH)
+    if told.standalone is not None:
+        lines += circumstances(told.standalone, WIDTH, verbose=True)
+    if told.bench is not None:
+        lines += bench_circumstances(told.bench, WIDTH, verbose=True)
+    blocks: list[Block] = [Text(text="\n".join(lines), kind="copy")]
+    settings = tuple((one.key, one.value, one.source) for one in told.record.settings)
+    if settings:
+        caption = f"Settings of the job and where they came from ({len(settings)})"
+        blocks.append(Table(caption=caption, head=("setting", "value", "from"), rows=settings, folded=True))
+    return blocks
 
 
 def arguments_section(reported: Reported) -> Section | None:

@@ -31,6 +31,7 @@ TITLES = {
     "identical_outputs": "Identical outputs",
 }
 """Unknown names stand as they are."""
+LONGEST_NAME = 120
 ACCEPT_LENGTHS = ("accept_length_pooled", "accept_length_walk", "accept_length_per_verify", "accept_length_mean")
 """What may be called the accept length, best first."""
 
@@ -146,7 +147,12 @@ def case_words(case: tuple[Fact, ...]) -> str:
             words.append(fact.value)
         elif fact.value is not None or fact.name not in ("concurrency", "request_rate"):
             words.append(f"{fact.name} {UNKNOWN if fact.value is None else fact.value}")
-    return ", ".join(words) or "the run"
+    return named(", ".join(words)) or "the run"
+
+
+def named(text: str) -> str:
+    """A name that somebody else chose, as far as a sentence or a legend has room for it."""
+    return text if len(text) <= LONGEST_NAME else f"{text[:LONGEST_NAME]}..."
 
 
 def fact_of(facts: tuple[Fact, ...], name: str) -> str | None:

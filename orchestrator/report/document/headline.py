@@ -2,12 +2,13 @@
 
 from collections import Counter
 
+from orchestrator.compare.diff import WEIGHT
+from orchestrator.report.diff_verdict import verdict_lines
 from orchestrator.report.document.blocks import Tone
-from orchestrator.report.document.compared import WEIGHT, comparison_sentence, tone_of
-from orchestrator.report.document.figures import case_words, figure, series_of, title_of
+from orchestrator.report.document.compared import tone_of
+from orchestrator.report.document.figures import case_words, fact_of, figure, named, series_of, title_of
 from orchestrator.report.document.runs import ORIGINS, PRIMARY
-from orchestrator.report.document.subject import Reported, Subject
-from orchestrator.report.document.trend import in_time
+from orchestrator.report.document.subject import Reported, Subject, in_time
 
 TONES: dict[str, Tone] = {
     "sound": "good",
@@ -26,13 +27,14 @@ TONES: dict[str, Tone] = {
 def headline(reported: Reported) -> tuple[str, Tone]:
     """The sentence and its tone: a comparison's where there is one, else the run's own, else a count."""
     found = reported.comparisons
-    if len(found) == 1:
-        return f"{comparison_sentence(found[0])}.", tone_of(found[0].verdict)
     if found:
-        counts = Counter(one.verdict for one in found)
-        words = ", ".join(f"{counts[verdict]} {verdict}" for verdict in WEIGHT if counts[verdict])
         worst = min(found, key=lambda one: WEIGHT.index(one.verdict))
-        return f"{len(found)} comparisons: {words}. {comparison_sentence(worst)}.", tone_of(worst.verdict)
+        line = f"{verdict_lines(worst, reported.asked)[0]}."
+        if len(found) > 1:
+            counts = Counter(one.verdict for one in found)
+            words = ", ".join(f"{counts[verdict]} {verdict}" for verdict in WEIGHT if counts[verdict])
+            line = f"{len(found)} comparisons: {words}. {line}"
+        return line, tone_of(worst.verdict)
     if len(reported.subjects) == 1:
         return _single(reported.subjects[0])
     return _many(reported)
@@ -54,17 +56,18 @@ def _single(run: Subject) -> tuple[str, Tone]:
 
 def _many(reported: Reported) -> tuple[str, Tone]:
     runs = in_time(reported.subjects)
-    bad = [run for run in runs if run.invalid or not run.measured.measurements]
-    good = [run for run in runs if run not in bad]
+    good = [run for run in runs if run.is_valid]
     line = f"{len(runs)} runs, {len(good)} of them measurements throughout"
     if not good:
         return f"{line}.", "bad"
-    return f"{line}. The newest of these, {good[-1].run_id}: {_figures(good[-1])}. Nothing was compared.", "plain"
+    newest = good[-1]
+    return f"{line}. The newest of these, {named(newest.run_id)}: {_figures(newest)}. Nothing was compared.", "plain"
 
 
 def _figures(run: Subject) -> str:
-    """The first primary figures there are."""
-    for measurement in run.measured.measurements:
+    """The first primary figures there are, of speculation before plain decoding."""
+    served = sorted(run.measured.measurements, key=lambda one: fact_of(one.case, "side") == "plain")
+    for measurement in served:
         told = [found for name in PRIMARY if (found := series_of(measurement, (name,))) is not None]
         if told:
             words = "; ".join(f"{title_of(one.metric)} {figure(one, measurement).words}" for one in told[:2])

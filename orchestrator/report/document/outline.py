@@ -1,14 +1,18 @@
 """From runs and comparisons to the document: which sections there are, and in which order."""
 
+import re
+
 from orchestrator.report.document.acceptance import acceptance_section
 from orchestrator.report.document.blocks import Document, Section
 from orchestrator.report.document.circumstances import arguments_section, environment_section
 from orchestrator.report.document.compared import compared_section
+from orchestrator.report.document.economy import economy_section
+from orchestrator.report.document.figures import named
 from orchestrator.report.document.headline import headline
+from orchestrator.report.document.load import load_section
 from orchestrator.report.document.runs import runs_section
-from orchestrator.report.document.served import economy_section, load_section
-from orchestrator.report.document.subject import Reported
-from orchestrator.report.document.trend import in_time, trend_section
+from orchestrator.report.document.subject import Reported, in_time
+from orchestrator.report.document.trend import trend_section
 from orchestrator.report.document.values import values
 from orchestrator.report.document.wirings import advice_section, wiring_section
 from orchestrator.report.moments import moment
@@ -23,10 +27,10 @@ def document(reported: Reported, *, made_unix_s: float | None, tool: str) -> Doc
         sections += [advice_section(alone), wiring_section(alone)]
     sections += [
         compared_section(reported),
+        trend_section(reported),
         load_section(reported),
         economy_section(reported),
         acceptance_section(reported),
-        trend_section(reported),
         runs_section(reported),
         environment_section(reported),
         arguments_section(reported),
@@ -42,8 +46,13 @@ def document(reported: Reported, *, made_unix_s: float | None, tool: str) -> Doc
     )
 
 
+def file_stem(made: Document) -> str:
+    """A file's name made of the title, without an ending."""
+    return re.sub(r"[^A-Za-z0-9.]+", "-", f"report-{made.title}")[:100].strip("-.")
+
+
 def _title(reported: Reported) -> str:
-    names = [subject.run_id for subject in reported.subjects]
+    names = [named(subject.run_id) for subject in reported.subjects]
     if len(names) == 1:
         return names[0]
     return " and ".join(names) if len(names) == 2 else f"{len(names)} runs"

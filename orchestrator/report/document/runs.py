@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from orchestrator.compare.metrics import metric_of
 from orchestrator.records.measurement import Fact
 from orchestrator.report.document.blocks import Block, Items, Section, Table, Text
-from orchestrator.report.document.figures import case_words, figure, series_of, title_of
-from orchestrator.report.document.subject import Reported, Subject
-from orchestrator.report.document.trend import in_time
+from orchestrator.report.document.figures import case_words, figure, named, series_of, title_of
+from orchestrator.report.document.subject import Reported, Subject, in_time
 from orchestrator.report.moments import moment
 from orchestrator.report.words import UNKNOWN
 
@@ -37,11 +36,13 @@ def runs_section(reported: Reported) -> Section:
         *(f"{title_of(name)}, {case_words(case)}" for name, case in columns),
     )
     rows = tuple(_row(place, run, columns) for place, run in reversed(list(enumerate(runs, start=1))))
-    caption = f"{len(rows)} run{'' if len(rows) == 1 else 's'}, newest first; [..] are 95 % intervals"
-    blocks: list[Block] = [
-        Table(caption=caption, head=(*head, "no measurement because"), rows=rows, folded=len(rows) > UNFOLDED)
-    ]
-    problems = [f"{run.run_id}: {reason}" for run in runs for reason in run.invalid]
+    head = (*head, "no measurement because")
+    caption = f"{len(rows)} runs, newest first; [..] are 95 % intervals"
+    blocks: list[Block] = [Table(caption=caption, head=head, rows=rows, folded=len(rows) > UNFOLDED)]
+    if len(rows) == 1:
+        told = tuple((name, cell) for name, cell in zip(head, rows[0], strict=True) if cell and name != "place")
+        blocks = [Table(caption="What it is; [..] are 95 % intervals", head=("what", "value"), rows=told)]
+    problems = [f"{named(run.run_id)}: {reason}" for run in runs for reason in run.invalid]
     if problems and len(rows) > UNFOLDED:
         more = (f"and {len(problems) - SHOWN_REASONS} more",) if len(problems) > SHOWN_REASONS else ()
         blocks.append(Items(title="No measurements", items=(*problems[:SHOWN_REASONS], *more)))
@@ -77,6 +78,7 @@ def _row(place: int, run: Subject, columns: Sequence[tuple[str, tuple[Fact, ...]
         series = None if one is None else series_of(one, (metric,))
         cells.append("-" if one is None or series is None else figure(series, one).words)
     by = measured.tool if measured.origin == "own" else f"{measured.tool} ({ORIGINS[measured.origin]})"
-    name = f"{measured.run_id} ({measured.label})" if measured.label else measured.run_id
+    said = ", ".join(part for part in (measured.label, run.note, *run.tags) if part)
+    name = f"{measured.run_id} ({said})" if said else measured.run_id
     when = moment(measured.created_unix_s)
     return (name, str(place), when, by, measured.host or UNKNOWN, *cells, "; ".join(run.invalid))

@@ -1,14 +1,13 @@
 """How the figures went from run to run, and what baselines meant at the time."""
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 
 from orchestrator.compare.metrics import metric_of
-from orchestrator.records.measurement import Fact, Measurement
+from orchestrator.records.measurement import Fact, Measurement, MeasurementSet
 from orchestrator.report.document.blocks import Block, Chart, Section, Table, Text, Trace
 from orchestrator.report.document.figures import case_words, figure, rounded, scale_of, series_of, title_of
-from orchestrator.report.document.subject import BaselineMove, Reported, Subject
+from orchestrator.report.document.subject import BaselineMove, Reported, Subject, in_time
 from orchestrator.report.moments import moment
 from orchestrator.report.words import UNKNOWN
 
@@ -34,11 +33,6 @@ def trend_section(reported: Reported) -> Section | None:
     return Section(name="trend", title="Trend over runs", blocks=tuple(blocks))
 
 
-def in_time(subjects: Sequence[Subject]) -> tuple[Subject, ...]:
-    """Oldest first; runs whose time nobody knows come first of all, as they were asked for."""
-    return tuple(sorted(subjects, key=lambda one: one.measured.created_unix_s or -math.inf))
-
-
 def _most_told(runs: Sequence[Subject]) -> list[Key]:
     """Primary metrics by case that two runs and more have, the most frequent first."""
     counts: Counter[Key] = Counter()
@@ -61,7 +55,7 @@ def _chart(number: int, key: Key, runs: Sequence[Subject], moves: Sequence[Basel
     high: list[float | None] = []
     unit, definition = "", ""
     for place, run in enumerate(runs, start=1):
-        one = _measurement(run, case)
+        one = _measurement(run.measured, case)
         series = None if one is None else series_of(one, (metric,))
         if one is None or series is None or one.invalid:
             continue
@@ -92,8 +86,8 @@ def _chart(number: int, key: Key, runs: Sequence[Subject], moves: Sequence[Basel
     )
 
 
-def _measurement(run: Subject, case: tuple[Fact, ...]) -> Measurement | None:
-    return next((one for one in run.measured.measurements if one.case == case), None)
+def _measurement(measured: MeasurementSet, case: tuple[Fact, ...]) -> Measurement | None:
+    return next((one for one in measured.measurements if one.case == case), None)
 
 
 def _meant(key: Key, runs: Sequence[Subject], moves: Sequence[BaselineMove]) -> tuple[Trace, ...]:
@@ -106,7 +100,7 @@ def _meant(key: Key, runs: Sequence[Subject], moves: Sequence[BaselineMove]) -> 
         for place, run in enumerate(runs, start=1):
             when = run.measured.created_unix_s
             move = None if when is None else next((one for one in reversed(own) if one.since_unix_s <= when), None)
-            value = None if move is None else _value(move, key, runs)
+            value = None if move is None else _value(move, key)
             if value is not None:
                 x.append(float(place))
                 y.append(value)
@@ -115,15 +109,14 @@ def _meant(key: Key, runs: Sequence[Subject], moves: Sequence[BaselineMove]) -> 
     return tuple(found[:3])
 
 
-def _value(move: BaselineMove, key: Key, runs: Sequence[Subject]) -> float | None:
+def _value(move: BaselineMove, key: Key) -> float | None:
     metric, case = key
     known = metric_of(metric)
     scale = 1.0 if known is None else scale_of(known.unit)[0]
     typed = dict(move.numbers).get(metric)
     if typed is not None:
         return scale * typed
-    run = next((one for one in runs if one.run_id == move.run_id), None)
-    one = None if run is None else _measurement(run, case)
+    one = None if move.measured is None else _measurement(move.measured, case)
     series = None if one is None else series_of(one, (metric,))
     if one is None or series is None:
         return None

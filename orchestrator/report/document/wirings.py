@@ -33,7 +33,7 @@ def advice_section(subject: Subject) -> Section | None:
     blocks: list[Block] = []
     if diagnosis.fix:
         blocks.append(Text(text="\n".join(diagnosis.fix), kind="copy"))
-    findings = tuple(_finding(item) for item in diagnosis.findings)
+    findings = tuple(_finding(item, diagnosis.fix) for item in diagnosis.findings)
     blocks.append(Text(text=f"Checks: {tally(diagnosis.results)}."))
     if findings:
         blocks.append(Items(title="Findings", items=findings))
@@ -99,8 +99,9 @@ def _foretold(told: StandaloneReport) -> Table:
     )
 
 
-def _finding(item: CheckResult) -> str:
-    remedy = f" To do: {'; '.join(item.remedy)}." if item.remedy else ""
+def _finding(item: CheckResult, above: tuple[str, ...]) -> str:
+    remedies = [text for text in item.remedy if text not in above]
+    remedy = f" To do: {'; '.join(remedies)}." if remedies else ""
     return f"{item.check} {item.title} ({item.severity or UNKNOWN}): {item.summary}.{remedy}"
 
 

@@ -24,6 +24,7 @@ ROLES = {
 MARKERS = "osD^vPX*"
 DASHES: tuple[Any, ...] = ("-", (0, (6, 2)), (0, (2, 2)), (0, (8, 2, 2, 2)))
 SIZE_IN = (6.0, 3.1)
+FEW_TICKS = 6
 FEW = 60
 """Points up to which each has a marker of full size."""
 
@@ -119,10 +120,15 @@ def _limits(axes: "Axes", chart: Chart) -> None:
         axes.xaxis.set_major_locator(FixedLocator(_thinned(sorted(set(xs)))))
         axes.xaxis.set_minor_locator(NullLocator())
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    elif len(set(xs)) <= FEW_TICKS:
+        axes.xaxis.set_major_locator(FixedLocator(sorted(set(xs))))
+        margin = 0.08 * (max(xs) - min(xs)) or 0.5
+        axes.set_xlim(min(xs) - margin, max(xs) + margin)
     elif all(x == round(x) for x in xs):
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.set_xlim(min(xs) - 0.5, max(xs) + 0.5)
     if chart.guides:  # break-even lines are read against both zeros
+        axes.xaxis.set_major_locator(MaxNLocator())
         axes.set_xlim(0, max(xs) * 1.25)
     ends = [*(y for trace in chart.traces for y in trace.y), *(guide.height for guide in chart.guides if guide.height)]
     ends += [high for trace in chart.traces for high in trace.high if high is not None and math.isfinite(high)]

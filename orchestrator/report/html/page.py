@@ -1,23 +1,38 @@
 """The document as one HTML file."""
 
 import base64
+import gzip
 import hashlib
-import re
 from typing import TYPE_CHECKING, Any
 
 from orchestrator.report.document.blocks import Block, Chart, Document, Items, Table, Text
+from orchestrator.report.document.outline import file_stem
 from orchestrator.report.document.values import without_samples
 from orchestrator.report.document_json import json_text
 from orchestrator.report.html.drawing import DASHES, drawn, role_of
-from orchestrator.report.html.shown import shown
 from orchestrator.report.html.svg import inline
+from orchestrator.report.shown import shown
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-MOST_DATA = 1_000_000
-"""Bytes of JSON that a page carries along."""
+MOST_DATA = 3_000_000
+"""Bytes of data, packed, that a page carries along."""
+PACKED_FROM = 200_000
+"""Bytes of JSON from which it is packed."""
 POLICY = "default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'"
+LONG_WORD = 26
+MARKS = (
+    "M10 5a4 4 0 1 0 8 0a4 4 0 1 0-8 0z",
+    "M10 1h8v8h-8z",
+    "M14 0l5 5-5 5-5-5z",
+    "M14 0l5 9h-10z",
+    "M14 10l5-9h-10z",
+    "M12.5 0h3v3.5h3.5v3h-3.5v3.5h-3v-3.5h-3.5v-3h3.5z",
+    "M10.5 0l3.5 3.3L17.5 0 19 1.5 15.7 5 19 8.5 17.5 10 14 6.7 10.5 10 9 8.5 12.3 5 9 1.5z",
+    "M14 0l1.3 3.6h3.7l-3 2.3 1.1 3.7-3.1-2.2-3.1 2.2L12 5.900 9 3.600h3.700z",
+)
+"""The markers of `drawing.MARKERS` in their order."""
 VERDICT_CLASSES = {
     "improved": "good",
     "pays": "good",
@@ -33,20 +48,16 @@ def html_page(document: Document) -> str:
     environment = _environment()
     style = environment.get_template("style.css").render()
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    data, whole = _data(document)
+    data, ending, whole = _data(document)
     return environment.get_template("page.html").render(
         document=document,
         style=style,
         policy=POLICY.format(digest=digest),
         data=data,
+        data_ending=ending,
         data_whole=whole,
-        data_name=f"{file_stem(document)}.json",
+        data_name=f"{file_stem(document)}.{ending}",
     )
-
-
-def file_stem(document: Document) -> str:
-    """A file's name made of the title, without an ending."""
-    return re.sub(r"[^A-Za-z0-9.]+", "-", f"report-{document.title}")[:100].strip("-.")
 
 
 def _environment() -> "Environment":
@@ -59,9 +70,16 @@ def _environment() -> "Environment":
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"shown": shown, "kind": _kind, "svg": _svg, "verdict_class": _verdict_class}
+    environment.filters |= {
+        "shown": shown,
+        "kind": _kind,
+        "svg": _svg,
+        "verdict_class": _verdict_class,
+        "breaks": _breaks,
+    }
     environment.globals["role_of"] = role_of
     environment.globals["dash_of"] = _dash_of
+    environment.globals["marker_of"] = _marker_of
     return environment
 
 
@@ -80,17 +98,32 @@ def _verdict_class(text: str) -> str:
     return VERDICT_CLASSES.get(text, "unsure")
 
 
+def _breaks(text: str) -> bool:
+    """Whether a cell holds a word that must be broken, or it would push the others out of sight."""
+    return any(len(word) > LONG_WORD for word in text.split())
+
+
+def _marker_of(number: int) -> str:
+    """A swatch's mark, like the line's, as the path of an SVG."""
+    return MARKS[number % len(MARKS)]
+
+
 def _dash_of(number: int, style: str) -> str:
     """A swatch's dashes, like the line's."""
     dash = DASHES[1] if style == "step" else DASHES[number % len(DASHES)]
     return "" if isinstance(dash, str) else ",".join(map(str, dash[1]))
 
 
-def _data(document: Document) -> tuple[str | None, bool]:
-    """The values as a data URL, without raw samples where they are too many; None where even that is too much."""
-    text, whole = json_text(document.values), True
-    if len(text) > MOST_DATA:
-        text, whole = json_text(without_samples(dict(document.values))), False
-    if len(text) > MOST_DATA:
-        return None, False
-    return f"data:application/json;base64,{base64.b64encode(text.encode()).decode()}", whole
+def _data(document: Document) -> tuple[str | None, str, bool]:
+    """The values as a data URL with its file's ending, and whether raw samples are among them.
+
+    None where even the figures alone are too much.
+    """
+    for whole in (True, False):
+        values = document.values if whole else without_samples(dict(document.values))
+        data, kind, ending = json_text(values).encode(), "application/json", "json"
+        if len(data) > PACKED_FROM:
+            data, kind, ending = gzip.compress(data, mtime=0), "application/gzip", "json.gz"
+        if len(data) <= MOST_DATA:
+            return f"data:{kind};base64,{base64.b64encode(data).decode()}", ending, whole
+    return None, "", False

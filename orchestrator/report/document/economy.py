@@ -1,4 +1,4 @@
-"""How fast a server was under load, and whether speculation pays."""
+"""Whether speculation pays: speed-up against accept length, and the accept length from which it would."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,102 +13,16 @@ from orchestrator.report.document.figures import (
     case_words,
     fact_of,
     figure,
-    number_of,
+    named,
     rounded,
     series_of,
-    title_of,
 )
 from orchestrator.report.document.subject import Reported
 from orchestrator.report.words import UNKNOWN, within
 
 MOST = 8
-"""Lines in one figure; the table has all."""
+"""Points in the figure; the table has all."""
 THROUGHPUT = "output_throughput_tok_s"
-BESIDE = ("accept_length_pooled", "accept_length_per_verify", "user_tok_s", "ttft_s", "tpot_s", "e2e_s")
-
-
-def load_section(reported: Reported) -> Section | None:
-    """Throughput against concurrency, with its table; None where no case has a throughput."""
-    lines: dict[str, list[tuple[float, Figure]]] = {}
-    rows: list[tuple[str, ...]] = []
-    for name, measurement in _measurements(reported):
-        series = series_of(measurement, (THROUGHPUT,))
-        if series is None:
-            continue
-        found = figure(series, measurement)
-        rows.append(_row(name, measurement, found))
-        users = number_of(measurement.case, "concurrency")
-        if users is not None and users > 0 and not found.invalid and found.estimate.value is not None:
-            lines.setdefault(_line_name(name, measurement), []).append((users, found))
-    if not rows:
-        return None
-    blocks: list[Block] = [_throughput(lines)] if lines else []
-    if len(lines) > MOST:
-        blocks.append(Text(text=f"The last {MOST} of {len(lines)} lines are drawn; the table has all.", kind="note"))
-    blocks.append(
-        Table(
-            caption="Speed of every load; intervals are over repeats, and over prompts for accept lengths",
-            head=("run", "load", "output throughput", *(title_of(name) for name in BESIDE), "no measurement because"),
-            rows=tuple(rows),
-            folded=len(rows) > 40,
-        )
-    )
-    return Section(name="load", title="Throughput against concurrency", blocks=tuple(blocks))
-
-
-def _throughput(lines: dict[str, list[tuple[float, Figure]]]) -> Chart:
-    shown = list(lines.items())[-MOST:]
-    traces = []
-    for name, points in shown:
-        points.sort(key=lambda one: one[0])
-        estimates = [found.estimate for _, found in points]
-        traces.append(
-            Trace(
-                name=name,
-                x=tuple(users for users, _ in points),
-                y=tuple(one.value or 0.0 for one in estimates),
-                low=tuple(one.low for one in estimates),
-                high=tuple(one.high for one in estimates),
-            )
-        )
-    told = "; ".join(
-        f"{name}: {', '.join(f'{found.words} at {users:g} users' for users, found in points)}" for name, points in shown
-    )
-    definition = shown[0][1][0][1].series.definition
-    return Chart(
-        name="throughput",
-        title="Output throughput against concurrency",
-        told=f"{told}.",
-        definition=f"{definition}. Points: mean over repeats; bars: 95 % interval over repeats (Student's t), none "
-        "below three repeats. Loads that are no measurement are left out.",
-        x_label="users at once",
-        y_label="output tokens a second",
-        traces=tuple(traces),
-        log2_x=_spreads([users for _, points in shown for users, _ in points]),
-    )
-
-
-def _spreads(values: list[float]) -> bool:
-    return max(values) / min(values) >= 8
-
-
-def _row(name: str, measurement: Measurement, found: Figure) -> tuple[str, ...]:
-    others = []
-    for metric in BESIDE:
-        series = series_of(measurement, (metric,))
-        others.append(UNKNOWN if series is None else figure(series, measurement).words)
-    return (name, case_words(measurement.case), found.words, *others, "; ".join(measurement.invalid))
-
-
-def _line_name(name: str, measurement: Measurement) -> str:
-    rest = tuple(fact for fact in measurement.case if fact.name not in ("concurrency", "request_rate"))
-    return f"{name}: {case_words(rest)}" if rest else name
-
-
-def _measurements(reported: Reported) -> Iterator[tuple[str, Measurement]]:
-    for subject in reported.subjects:
-        for measurement in subject.measured.measurements:
-            yield subject.run_id, measurement
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,11 +47,15 @@ def economy_section(reported: Reported) -> Section | None:
     found = [one for subject in reported.subjects for one in economies(subject.measured)]
     if not found:
         return None
-    shown = found[-MOST:]
-    blocks: list[Block] = [_economy_chart(shown), _economy_table(found)]
-    if len(found) > MOST:
-        blocks.insert(1, Text(text=f"The last {MOST} of {len(found)} points are drawn.", kind="note"))
-    return Section(name="economy", title="Speed-up against accept length", blocks=tuple(blocks))
+    several = len(reported.subjects) > 1
+    runs = {named(subject.run_id) for subject in reported.drawn}
+    shown = [one for one in found if one.name in runs][-MOST:] or found[-MOST:]
+    blocks: list[Block] = [_economy_chart(shown, several=several), _economy_table(found, several=several)]
+    if len(found) > len(shown):
+        blocks.insert(
+            1, Text(text=f"{len(shown)} of {len(found)} points are drawn. {reported.drawn_words}", kind="note")
+        )
+    return Section(name="economy", title="Does speculation pay?", blocks=tuple(blocks))
 
 
 def economies(measured: MeasurementSet) -> Iterator[Economy]:
@@ -148,7 +66,7 @@ def economies(measured: MeasurementSet) -> Iterator[Economy]:
         speedup = _speedup(one, plain.get(_load(one)))
         if lengths is None or speedup is None or speedup.value is None or one.invalid:
             continue
-        yield Economy(name=measured.run_id, case=one.case, length=figure(lengths, one), speedup=speedup)
+        yield Economy(name=named(measured.run_id), case=one.case, length=figure(lengths, one), speedup=speedup)
 
 
 def _speedup(spec: Measurement, plain: Measurement | None) -> Estimate | None:
@@ -173,10 +91,10 @@ def _load(measurement: Measurement) -> tuple[tuple[str, str | None], ...]:
     return tuple(sorted((fact.name, fact.value) for fact in measurement.case if fact.name != "side"))
 
 
-def _economy_chart(shown: list[Economy]) -> Chart:
+def _economy_chart(shown: list[Economy], *, several: bool) -> Chart:
     traces, guides, words = [], [Guide(name="break-even: as fast as plain decoding", height=1.0)], []
     for one in shown:
-        name = f"{one.name}: {case_words(one.case)}"
+        name = f"{one.name}: {case_words(one.case)}" if several else case_words(one.case)
         value, cost = one.length.estimate.value or 0.0, one.step_cost or 0.0
         traces.append(
             Trace(
@@ -209,7 +127,7 @@ def _economy_chart(shown: list[Economy]) -> Chart:
     )
 
 
-def _economy_table(found: list[Economy]) -> Table:
+def _economy_table(found: list[Economy], *, several: bool) -> Table:
     rows = []
     for one in found:
         cost, low, high = one.step_cost, one.speedup.low, one.speedup.high
@@ -229,10 +147,12 @@ def _economy_table(found: list[Economy]) -> Table:
                 verdict,
             )
         )
+    head = ("run", "load", "accept length", "speed-up [95 %]", "r = break-even accept length", "speculation")
+    first = 0 if several else 1
     return Table(
         caption="Where speculation pays: accept length above r",
-        head=("run", "load", "accept length", "speed-up [95 %]", "r = break-even accept length", "speculation"),
-        rows=tuple(rows),
-        verdicts=5,
+        head=head[first:],
+        rows=tuple(row[first:] for row in rows),
+        verdicts=5 - first,
         folded=len(rows) > 40,
     )
