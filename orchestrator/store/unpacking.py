@@ -44,13 +44,15 @@ def read_bounded(path: Path) -> bytes:
 
 def unpacked_run(path: Path) -> tuple[str, dict[str, bytes]]:
     """The run id and the files of an exported run. Raises InvalidRunError naming what is wrong, StoreError."""
-    try:
-        with translated("read", path), gzip.open(path) as inner:
-            stream = _Bounded(inner, path)
+    with translated("read", path), gzip.open(path) as inner:
+        stream = _Bounded(inner, path)
+        try:
             with tarfile.open(fileobj=stream, mode="r|") as tar:  # type: ignore[call-overload] # it reads, no more
                 members = _members(tar, path)
-    except _BROKEN as error:
-        raise InvalidRunError(f"{path}: expected an exported run (.tar.gz), found: {error}") from None
+            while stream.read(1 << 16):
+                pass  # to the end: only then is gzip's own sum checked
+        except _BROKEN as error:
+            raise InvalidRunError(f"{path}: expected an exported run (.tar.gz), found: {error}") from None
     manifest_data = members.pop(MANIFEST, None)
     if manifest_data is None:
         raise InvalidRunError(f"{path}: expected an exported run, found no {MANIFEST} in it")
