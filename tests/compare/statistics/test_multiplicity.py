@@ -50,7 +50,9 @@ def test_what_cannot_be_tested_does_not_count() -> None:
     single = compare_series(THROUGHPUT, runs(46.7), runs(*A))
     refused = compare_series(THROUGHPUT, runs(*A), replace(number(90), unit="req/s"))
     few = compare_series(LENGTH, prompts([5, 6], [2, 3]), prompts([5, 6], [3, 3]))
-    adjusted = adjust([single, refused, slight, few], "Benjamini-Hochberg")
-    assert [one.p_adjusted for one in adjusted] == [None, None, slight.tests[0].p, None]
-    assert [one.correction for one in adjusted] == ["", "", "Benjamini-Hochberg", ""]
-    assert [one.verdict for one in adjusted] == [one.verdict for one in (single, refused, slight, few)]
+    equal = compare_series(THROUGHPUT, runs(*[94] * 5), runs(*[90] * 5))
+    assert (equal.verdict, equal.tests[0].name) == ("single run", "Mann-Whitney")
+    adjusted = adjust([single, refused, slight, few, equal], "Benjamini-Hochberg")
+    assert [one.p_adjusted for one in adjusted] == [None, None, slight.tests[0].p, None, None]
+    assert [one.correction for one in adjusted] == ["", "", "Benjamini-Hochberg", "", ""]
+    assert [one.verdict for one in adjusted] == [one.verdict for one in (single, refused, slight, few, equal)]

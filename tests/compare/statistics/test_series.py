@@ -121,6 +121,20 @@ def test_turns_of_a_conversation_are_one_sample() -> None:
     assert naive.change.standard_error < alone.change.standard_error / 1.6
 
 
+def test_a_conversation_is_the_sum_of_its_turns() -> None:
+    turns = [[(100, 50), (300, 90)], [(256, 100)], [(20, 8), (30, 9), (99, 60)], [(128, 70)], [(256, 99), (1, 1)]]
+    clusters = [f"c{index}" for index, turn in enumerate(turns) for _ in turn]
+    y, x = zip(*(pair for turn in turns for pair in turn), strict=True)
+    other = [value + 3 + index for index, value in enumerate(x)]
+    found = compare_series(LENGTH, prompts(y, x, clusters=clusters), prompts(y, other))
+    y, x, other = (
+        [sum(v for v, name in zip(values, clusters, strict=True) if name == f"c{index}") for index in range(5)]
+        for values in (y, x, other)
+    )
+    assert found.change == compare_series(LENGTH, prompts(y, x), prompts(y, other)).change
+    assert found.change.low is not None
+
+
 def test_three_conversations_are_too_few() -> None:
     clusters = ("a", "a", "a", "b", "b", "b", "c", "c")
     found = compare_series(LENGTH, replace(prompts(*NEW), clusters=clusters), prompts(*BASE))
@@ -180,6 +194,18 @@ def test_without_a_better_direction_it_has_changed() -> None:
     high = runs(0.5, 0.51, 0.52, metric=metric.name, unit="share")
     assert compare_series(metric, low, high).verdict == compare_series(metric, high, low).verdict == "changed"
     assert compare_series(metric, low, low).verdict == "equivalent"
+
+
+def test_a_share_may_be_one_but_for_rounding() -> None:
+    metric = METRICS["accept_rate"]
+    whole = runs(0.1 * 3 / 0.3, 1.0, 1.0000000000000002, metric=metric.name, unit="share")
+    assert compare_series(metric, whole, replace(whole, y=(0.5, 0.52, 0.51))).verdict == "improved"
+
+
+def test_a_small_change_is_one_both_ways() -> None:
+    slower = runs(88.3, 88.2, 88.4, 88.1, 88.3, name="ours")
+    assert compare_series(THROUGHPUT, slower, runs(*A)).verdict == "small change"
+    assert compare_series(THROUGHPUT, runs(*A), slower).verdict == "small change"
 
 
 def test_lower_is_better_for_latency() -> None:

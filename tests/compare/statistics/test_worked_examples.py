@@ -1,10 +1,13 @@
 """Examples worked out once with scipy 1.17.1, to the digits given there."""
 
+import math
+
 import pytest
+import scipy.stats
 
 from orchestrator.compare.statistics import benjamini_hochberg, compare_series, geometric_mean, holm, mean
 from orchestrator.compare.statistics.bootstrap import paired_bootstrap
-from orchestrator.compare.statistics.effect import change_of, t_test
+from orchestrator.compare.statistics.effect import Effect, change_of, t_test
 from orchestrator.compare.statistics.equivalence import equivalence_p
 from orchestrator.compare.statistics.paired import paired_effect, paired_log_ratio
 from orchestrator.compare.statistics.prompts import alone, pair, ratios
@@ -165,6 +168,16 @@ def test_the_90_percent_interval_goes_with_it(ours: tuple[float, ...], low: floa
     p = equivalence_p(effect, 0.02)
     assert p is not None
     assert (p <= 0.05) == (low - 1 > -0.02 and high - 1 < 0.02)
+
+
+def test_equivalence_looks_both_ways() -> None:
+    low, high = math.log(0.98), math.log(1.02)
+    for value, p in ((low, 0.5), (high, 0.5), (low + 0.01, 0.000526413), (high - 0.01, 0.000526413)):
+        effect = Effect(scale="log", value=value, standard_error=0.002, freedom=8, samples=5, sides=2)
+        expected = max(scipy.stats.t.sf((value - low) / 0.002, 8), scipy.stats.t.sf((high - value) / 0.002, 8))
+        assert equivalence_p(effect, 0.02) == pytest.approx(expected)
+        assert equivalence_p(effect, 0.02) == pytest.approx(p, rel=0.01)
+    assert equivalence_p(effect, 1.5) == pytest.approx(0, abs=1e-12)
 
 
 def test_three_against_three() -> None:
