@@ -53,15 +53,17 @@ SIGNATURES: tuple[Signature, ...] = (
     ),
     Signature(
         "no_hook",
-        r"does not implement set_eagle3_layers_to_capture|no attribute 'set_eagle3_layers_to_capture'",
-        "the target's class in this SGLang cannot hand its hidden states to an EAGLE-3 drafter",
-        "take a newer SGLang, or a target class that implements set_eagle3_layers_to_capture",
+        r"does not implement set_eagle3_layers_to_capture|no attribute 'set_eagle3_layers_to_capture'|"
+        r"no attribute '[gs]et_embed_and_head'",
+        "the target's class in this SGLang cannot hand its hidden states or embeddings to an EAGLE-3 drafter",
+        "take a newer SGLang, or a target class that implements set_eagle3_layers_to_capture and get_embed_and_head",
     ),
     Signature(
         "aux_states",
         r"captured \d+ of \d+ aux hidden states|mat1 and mat2 shapes cannot be multiplied",
-        "the target captures another number of hidden states than the drafter's `fc` takes",
-        "check `eagle_config.eagle_aux_hidden_state_layer_ids`: ascending, distinct, none of them the last layer",
+        "the hidden states that the target hands over do not fit the drafter's `fc`: another number, or another width",
+        "check that the drafter was trained for this target (`hidden_size`), and that the layers in "
+        "`eagle_config.eagle_aux_hidden_state_layer_ids` ascend, are distinct, and none of them is the last one",
     ),
     Signature(
         "draft_shape",
@@ -102,7 +104,7 @@ SIGNATURES: tuple[Signature, ...] = (
     ),
     Signature(
         "cache_memory",
-        r"Not enough memory\. Please try to (?:increase|decrease)",
+        r"Not enough memory\. Please try to (?:increase|decrease)|leave no GPU memory for the KV cache",
         "the key-value cache does not fit beside the weights",
         "raise `mem_fraction`, free the GPU, use more GPUs (`tp`), or a shorter `context_length`",
     ),
@@ -117,6 +119,13 @@ SIGNATURES: tuple[Signature, ...] = (
         r"scheduler died|exit code: -9|exit code -9|exitcode=-9",
         "one of the server's processes was killed: often by the kernel for lack of memory",
         "look at the host's memory and `dmesg`",
+    ),
+    Signature(
+        "host_limits",
+        r"Error: (?:Resource temporarily unavailable|can't start new thread|std::bad_alloc)|Cannot allocate memory|"
+        r"^MemoryError\b|can't allocate memory: you tried to allocate",
+        "the host refuses the server memory or threads",
+        "look at the host's free memory, and at `ulimit -a` and the cgroup where the server runs (-v, -u, pids.max)",
     ),
     Signature(
         "unknown_algorithm",
@@ -138,6 +147,12 @@ SIGNATURES: tuple[Signature, ...] = (
         "check the tokenizer files in the target's folder; `--trust-remote-code` may be needed in `server_args`",
     ),
     Signature(
+        "speculation_settings",
+        r", in _handle_(?:eagle_family|speculative_decoding)$",
+        "SGLang refuses these settings of speculation together",
+        "give all three of `num_steps`, `eagle_topk` and `num_draft_tokens`, or none of them",
+    ),
+    Signature(
         "watchdog",
         r"Watchdog timeout|Health check failed\. Server couldn't get a response",
         "the server hangs",
@@ -146,7 +161,9 @@ SIGNATURES: tuple[Signature, ...] = (
 )
 """Sorted so that a cause comes before what it brings about."""
 
-_DECISIVE = re.compile(r"^\w*(?:Error|Exception|Interrupt)\b.*:|\w+Error: |\berror: | exception:|Received sigquit")
+_DECISIVE = re.compile(r"^[\w.]*(?:Error|Exception|Interrupt)(?:$|\b.*:)|\w+Error: |\berror: | exception:")
+_CONSEQUENCE = re.compile(r"Received sigquit|SIGQUIT received|kill_process_tree called")
+"""What SGLang says when one of its processes is gone already."""
 
 
 def find(lines: Iterable[str]) -> tuple[Signature, str] | None:
@@ -163,9 +180,13 @@ def find(lines: Iterable[str]) -> tuple[Signature, str] | None:
 def explain(lines: Iterable[str], what: str) -> JobFailure:
     """The failure of a server whose log ends with `lines`; `what` = what happened, e.g. `it ended with exit code 3`."""
     lines = tuple(lines)
+    if any("kill_process_tree called" in line for line in lines):
+        what = what.replace("it was ended by signal 9", "it ended itself")
     found = find(lines)
     if found is None:
         shown = next((line for line in reversed(lines) if _DECISIVE.search(line)), None)
+        if shown is None and "signal 9" in what and not any(_CONSEQUENCE.search(line) for line in lines):
+            return _killed(lines, what)
         said = f"; its log says: {_short(shown)}" if shown else ""
         return server_failure(
             f"the server failed: {what}{said}", hint="the end of its log is below", details=_decisive(lines, None)
@@ -173,6 +194,15 @@ def explain(lines: Iterable[str], what: str) -> JobFailure:
     signature, line = found
     message = f"the server failed, {what}: {signature.message} ({signature.name}): {_short(line)}"
     return server_failure(message, hint=signature.hint, details=_decisive(lines, line))
+
+
+def _killed(lines: tuple[str, ...], what: str) -> JobFailure:
+    """It did not kill itself: that its log would tell."""
+    return server_failure(
+        f"the server failed: {what}, and not by itself (killed): often the kernel does that for lack of memory",
+        hint="look at the host's memory, the cgroup's limit where the server runs, and `dmesg`",
+        details=_decisive(lines, None),
+    )
 
 
 def _decisive(lines: tuple[str, ...], line: str | None) -> tuple[str, ...]:

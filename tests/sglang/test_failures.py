@@ -14,6 +14,8 @@ from remote_payload.failure import JobFailure
 from remote_payload.schema.bench_job import BenchJob
 from remote_payload.schema.run import Event
 from remote_payload.sglang_bench import job as bench_job
+from tests.sglang.conftest import Models
+from tests.support.served_models import write_wide_draft
 
 Asked = Callable[..., BenchJob]
 
@@ -52,6 +54,23 @@ def test_a_wrong_draft_path(asked: Asked, chain: dict[str, Any], tmp_path: Path)
     assert list(schedulers()) == []
 
 
+def test_topk_without_steps(asked: Asked, models: Models, tmp_path: Path) -> None:
+    """The server says no more than `AssertionError`."""
+    said = failure(asked(draft=str(models.std), eagle_topk=1), tmp_path)
+    assert "(speculation_settings)" in said
+    assert "give all three of `num_steps`, `eagle_topk` and `num_draft_tokens`" in said
+
+
+def test_a_drafter_of_another_width(asked: Asked, chain: dict[str, Any], tmp_path: Path) -> None:
+    """It loads without a word and dies of the first request, the server's own."""
+    wide = write_wide_draft(tmp_path / "wide")
+    said = failure(asked(**{**chain, "draft": str(wide)}), tmp_path)
+    assert "(aux_states)" in said
+    assert "mat1 and mat2 shapes cannot be multiplied" in said
+    assert "trained for this target (`hidden_size`)" in said
+    assert list(schedulers()) == []
+
+
 def test_a_port_that_is_taken(asked: Asked, chain: dict[str, Any], tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -62,18 +81,42 @@ def test_a_port_that_is_taken(asked: Asked, chain: dict[str, Any], tmp_path: Pat
     assert list(schedulers()) == []
 
 
+def during(act: Callable[[int], None]) -> Callable[[Event], None]:
+    """Do something to the schedulers in the middle of the measuring, once."""
+    over: list[int] = []
+
+    def report(event: Event) -> None:
+        if event.kind == "progress" and (event.done or 0) >= 3 and event.name == "requests" and not over:
+            over.extend(schedulers())
+            for pid in over:
+                act(pid)
+
+    return report
+
+
+def test_a_scheduler_that_stands_still(
+    asked: Asked, chain: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All others live, and the port is open; a request would wait for its own deadline, and every one after it."""
+    monkeypatch.setattr("remote_payload.sglang_bench.stall.STALL_S", 6.0)
+    monkeypatch.setattr("remote_payload.sglang_bench.stall.HEALTH_S", 3.0)
+    monkeypatch.setattr("remote_payload.sglang_bench.server.GRACE_S", 3.0)
+    job = dataclasses.replace(asked(**chain), requests=400, max_new_tokens=400)
+    said = failure(job, tmp_path, during(lambda pid: os.kill(pid, signal.SIGSTOP)))
+    assert "it hangs: no sign of life for 6 s; waited for: /health_generate" in said
+    assert list(schedulers()) == []
+
+
 def test_a_scheduler_that_is_killed(asked: Asked, chain: dict[str, Any], tmp_path: Path) -> None:
     """In the middle of the measuring; what was answered before stays, and the server is gone whole."""
     killed: list[int] = []
 
-    def report(event: Event) -> None:
-        if event.kind == "progress" and (event.done or 0) >= 3 and event.name == "requests" and not killed:
-            for pid in schedulers():
-                killed.append(pid)
-                os.kill(pid, signal.SIGKILL)
+    def kill(pid: int) -> None:
+        killed.append(pid)
+        os.kill(pid, signal.SIGKILL)
 
     job = dataclasses.replace(asked(**chain), requests=400, max_new_tokens=400)
-    said = failure(job, tmp_path, report)
+    said = failure(job, tmp_path, during(kill))
     assert len(killed) == 1
     assert "died" in said or "ended" in said or "killed" in said, said
     assert list(schedulers()) == []

@@ -60,3 +60,20 @@ def write_unloaded_draft(folder: Path) -> Path:
     path = folder / "model.safetensors"
     save_file({f"draft_model.{name}": tensor for name, tensor in load_file(path).items()}, path)
     return folder
+
+
+def write_wide_draft(folder: Path) -> Path:
+    """A drafter that is whole and twice as wide as the target: trained for another one."""
+    shutil.copytree(BUNDLED / "drafter_std", folder)
+    config = json.loads((folder / "config.json").read_text())
+    hidden = config["hidden_size"]
+    for name in ("hidden_size", "intermediate_size", "num_attention_heads", "num_key_value_heads"):
+        config[name] *= 2
+    (folder / "config.json").write_text(json.dumps(config))
+    tensors = load_file(folder / "model.safetensors")
+    for name in tensors.keys() - {"d2t", "t2d"}:
+        for axis, size in enumerate(tensors[name].shape):
+            if size in (hidden // 2, hidden, 2 * hidden, 3 * hidden):
+                tensors[name] = tensors[name].repeat_interleave(2, dim=axis).contiguous()
+    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+    return folder

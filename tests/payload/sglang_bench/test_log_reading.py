@@ -2,7 +2,7 @@
 
 import pytest
 
-from remote_payload.sglang_bench.failures import SIGNATURES, explain, find
+from remote_payload.sglang_bench.failures import find
 from remote_payload.sglang_bench.phases import Bar, PhaseClock, bar_of
 from remote_payload.sglang_bench.redact import REDACTED, is_secret, redact_argv, redact_json, redact_text
 from remote_payload.sglang_bench.rules import loaded_class, rule_of, without_time
@@ -93,54 +93,6 @@ def test_the_class_and_rank_that_a_line_names() -> None:
     assert loaded_class("[2026-11-30 01:58:24] Load weight end. elapsed=0.1 s, type=X, avail mem=1 GB") == ("", "X")
     assert loaded_class("Load weight begin.") is None
     assert without_time("[2025-09-01 12:00:00 DP0 TP0] hello [x] y") == "hello [x] y"
-
-
-SEEN = {
-    "port_taken": "ERROR:    [Errno 98] error while attempting to bind on address ('127.0.0.1', 31000): address in use",
-    "bad_flag": "sglang serve: error: ambiguous option: --speculative-draft could match --speculative-draft-x",
-    "no_sglang": "/usr/bin/python3: Error while finding module specification for 'sglang.launch_server' "
-    "(ModuleNotFoundError: No module named 'sglang')",
-    "steps_missing": "TypeError: '>' not supported between instances of 'NoneType' and 'int'",
-    "no_draft": "AttributeError: 'LlamaForCausalLM' object has no attribute 'hot_token_id'",
-    "no_hook": "ValueError: Model X does not implement set_eagle3_layers_to_capture, which EAGLE3 requires.",
-    "aux_states": "RuntimeError: captured 2 of 3 aux hidden states",
-    "draft_shape": "AssertionError: Attempted to load weight (torch.Size([64, 192])) into parameter (torch.Size([64]))",
-    "draft_vocabulary": "IndexError: index out of range in self",
-    "hub_lookup": "OSError: /nowhere is not a local folder and is not a valid model identifier listed on 'https://hf'",
-    "no_weights": "RuntimeError: Cannot find any model weights with `/models/draft`",
-    "context": "ValueError: User-specified context_length (8192) is greater than the derived context_length (2048).",
-    "graphs_out_of_memory": "Exception: Capture cuda graph failed: CUDA out of memory. Tried to allocate 1 GiB.",
-    "cache_memory": "RuntimeError: Not enough memory. Please try to increase --mem-fraction-static. Current value: 0.3",
-    "out_of_memory": "torch.OutOfMemoryError: CUDA out of memory.",
-    "killed_child": "[2026-11-30 02:03:13] Subprocess scheduler_0 (pid=1205) crashed with exit code -9. Triggering",
-    "unknown_algorithm": "ValueError: Unknown speculative algorithm name: EAGLE4",
-    "attention_backend": "ValueError: EAGLE is not supported in decode attention backend torch_native",
-    "tokenizer": "OSError: Can't load tokenizer for '/models/target'.",
-    "watchdog": "Health check failed. Server couldn't get a response from detokenizer for last 20 seconds.",
-}
-
-
-@pytest.mark.parametrize("name", [signature.name for signature in SIGNATURES])
-def test_every_signature_is_recognized(name: str) -> None:
-    failure = explain(("[a] before", SEEN[name], "[b] Received sigquit from a child process."), "it ended").failure
-    assert f"({name})" in failure.message
-    assert failure.details[0] == SEEN[name]
-    assert failure.hint
-
-
-def test_a_cause_comes_before_what_it_brings_about() -> None:
-    lines = (SEEN["killed_child"], "torch.OutOfMemoryError: CUDA out of memory.", "Watchdog timeout")
-    found = find(lines)
-    assert found is not None
-    assert found[0].name == "out_of_memory"
-
-
-def test_an_unknown_death_shows_the_last_error() -> None:
-    failure = explain(("line", "ZeroDivisionError: division by zero", "bye"), "it ended with exit code 1").failure
-    assert failure.message == (
-        "the server failed: it ended with exit code 1; its log says: ZeroDivisionError: division by zero"
-    )
-    assert explain((), "it ended with exit code 7").failure.details == ()
 
 
 def test_the_recorded_start_bears_no_signature() -> None:
