@@ -9,7 +9,6 @@ that tool's `custom` data set; its order is the one that the tool shuffles it in
 import argparse
 import json
 import random
-import resource
 import time
 from pathlib import Path
 
@@ -28,8 +27,6 @@ def main() -> None:
     for name in ("output-tokens", "users"):
         parser.add_argument(f"--{name}", type=int, required=True)
     arguments = parser.parse_args()
-    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     lines = Path(arguments.prompts).read_text(encoding="utf-8").splitlines()
     texts = [json.loads(line)["conversations"][0]["content"] for line in lines]
     random.seed(1)

@@ -22,6 +22,7 @@ from remote_payload.sglang_bench.loop import Loop
 from remote_payload.sglang_bench.pace import Arrivals, Turn, Users
 from remote_payload.sglang_bench.place import Place
 from remote_payload.sglang_bench.prompt import Prompt
+from remote_payload.sglang_bench.sockets import allow_sockets
 from remote_payload.sglang_bench.stream import StreamBroken, Streamed
 
 LOOK_S = 0.25
@@ -133,6 +134,7 @@ class Client:
 
     def _serve(self, prompts: Sequence[Prompt], load: Load, count: Callable[[RequestSample], None]) -> None:
         """Until every prompt has its sample, or somebody wants it stopped."""
+        allow_sockets(min(load.users or len(prompts), len(prompts)))
         requests = [_Request(index=index, prompt=prompt) for index, prompt in enumerate(prompts)]
         waiting = deque((request, self._body(request.prompt)) for request in requests)
         with contextlib.closing(Loop()) as loop:

@@ -18,7 +18,6 @@ from remote_payload.sglang_bench.place import Place
 from remote_payload.sglang_bench.sockets import Sockets
 from remote_payload.sglang_bench.stream import ERROR_BYTES, Events, StreamBroken, Streamed, said
 
-READ_BYTES = 1 << 18
 NOT_NOW = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
 
@@ -102,7 +101,8 @@ class Connection:
         """What came, empty at the connection's end; None = nothing. Raises StreamBroken, the connection closed."""
         assert self._socket is not None
         try:
-            return self._socket.recv(READ_BYTES)
+            count = self._socket.recv_into(self._sockets.buffer)
+            return bytes(self._sockets.buffer[:count])
         except NOT_NOW:
             return None
         except ConnectionError as error:
@@ -161,7 +161,11 @@ class Connection:
     def _try_next(self, error: OSError) -> None:
         while self._untried:
             family, address = self._untried.pop(0)
-            fresh = socket.socket(family, socket.SOCK_STREAM)
+            try:
+                fresh = socket.socket(family, socket.SOCK_STREAM)
+            except OSError as refused:  # a family that this machine has not; too many open files
+                error = refused
+                continue
             fresh.setblocking(False)
             code = fresh.connect_ex(address)
             if code in (0, errno.EINPROGRESS):

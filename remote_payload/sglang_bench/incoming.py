@@ -82,7 +82,12 @@ class Incoming:
 
     def _chunks(self, data: bytes) -> bytes:
         """`_left` counts the chunk's own line end with its bytes."""
-        parts, at, size = [], 0, len(data)
+        at, size = 0, len(data)
+        if not self._left and not self._is_trailer:  # nearly always one whole chunk comes
+            end = data.find(LINE_END)
+            if end > 0 and end + 4 < size == end + 4 + _length(data[:end]):
+                return data[end + 2 : -2]
+        parts = []
         while at < size and not self.is_over:
             left = self._left or 0
             if left > 0:
@@ -105,11 +110,19 @@ class Incoming:
         if self._is_trailer:
             self.is_over = not line
             return
-        try:
-            length = int(line.partition(b";")[0], 16)
-        except ValueError:
-            raise NotHttpError(f"no length of a chunk: {line[:40]!r}") from None
+        length = _length(line)
         if length:
             self._left = length + 2
         else:
             self._is_trailer = True
+
+
+def _length(line: bytes) -> int:
+    """Of a chunk. Raises NotHttpError."""
+    digits = line.partition(b";")[0].strip()
+    try:
+        if digits.isalnum():  # not `-5`
+            return int(digits, 16)
+    except ValueError:
+        pass
+    raise NotHttpError(f"no length of a chunk: {line[:40]!r}")

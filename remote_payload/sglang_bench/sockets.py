@@ -1,11 +1,24 @@
 """Which of many sockets have something to say."""
 
+import resource
 import select
 import socket
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from remote_payload.sglang_bench.connection import Connection
+
+READ_BYTES = 1 << 18
+OTHER_FILES = 128
+"""What a process of ours has open beside its sockets, at most."""
+
+
+def allow_sockets(count: int) -> None:
+    """Raise this process's limit of open files so far, or as far as it may: often it stands at 1024."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = count + OTHER_FILES if hard == resource.RLIM_INFINITY else min(count + OTHER_FILES, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 class Sockets:
@@ -14,6 +27,8 @@ class Sockets:
     def __init__(self) -> None:
         self._poll = select.epoll()
         self._whose: dict[int, Connection] = {}
+        self.buffer = memoryview(bytearray(READ_BYTES))
+        """What is read goes through it: a fresh one of this size costs a read more than all else."""
 
     def add(self, one: socket.socket, connection: "Connection", events: int) -> None:
         """Look for `events` of a fresh socket; the kernel forgets a closed one by itself."""

@@ -1,10 +1,12 @@
 """One point's load: users, arrivals, samples of what went well and of what did not."""
 
 import itertools
+import resource
 import statistics
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -146,6 +148,17 @@ def test_a_watch_that_raises_ends_the_point(server: AnsweringServer) -> None:
 def test_ids_are_left_out_where_they_are_not_wanted(server: AnsweringServer) -> None:
     measured, _ = run(server, prompts(1), Load(users=1), keep_outputs=False)
     assert measured.samples[0].output_ids is None
+
+
+def test_more_users_than_files_may_be_open(server: AnsweringServer) -> None:
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    mine = len(list(Path("/proc/self/fd").iterdir()))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (mine + 40, limits[1]))
+    try:
+        measured, _ = run(server, prompts(60), Load(users=60))
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    assert [sample.error for sample in measured.samples] == [None] * 60
 
 
 def test_many_users_at_once(server: AnsweringServer) -> None:
