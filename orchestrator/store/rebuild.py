@@ -16,6 +16,6 @@ def reindex(home: Path, baselines: tuple[Path, ...]) -> int:
     runs = home / "runs"
     with translated("clean up", home), locked(home):
         index.forget(home)
-        inside = tuple(path for path in runs.iterdir() if path.is_dir()) if runs.is_dir() else ()
+        inside = tuple(path for path in runs.glob("[!.]*") if path.is_dir())
         records = tuple(folder / "records" for folder in baselines)
         return sweep((home, runs, *inside, *baselines, *records))

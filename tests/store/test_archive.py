@@ -15,7 +15,6 @@ from orchestrator.store.archive import MANIFEST, archived, export_run, run_files
 from orchestrator.store.intake import take_in
 from tests.support.made_runs import made_run, put_files
 
-
 FUTURE = record_bytes(made_run("run-a1")).replace(b'"schema_version":1,"host"', b'"schema_version":9,"host"')
 
 
