@@ -17,7 +17,7 @@ from remote_payload.sglang_bench.machine_samples import Machine
 from remote_payload.sglang_bench.progress import INTERVAL_S, Journal, Progress
 from remote_payload.sglang_bench.prompt import Prompt
 from remote_payload.sglang_bench.server import Running
-from remote_payload.sglang_bench.stall import Stall
+from remote_payload.sglang_bench.stall import STALL_S, Stall
 from remote_payload.sglang_bench.workload import PER_USER, Workload
 
 REQUESTS_NAME = "requests.jsonl.gz"
@@ -168,7 +168,7 @@ class Points:
 
     def _run(self, client: Client, running: Running, prompts: list[Prompt], load: Load) -> Measured:
         progress = Progress(self._journal, len(prompts))
-        stall = Stall(running, lambda: client.tokens, self._job.request_timeout_s)
+        stall = Stall(running, lambda: client.tokens, min(STALL_S, self._job.request_timeout_s))
         watch = _every(INTERVAL_S, lambda: progress.tell(client.tokens), stall.check)
         try:
             measured = client.run(prompts, load, progress.count, watch)

@@ -14,7 +14,8 @@ from remote_payload.sglang_bench.info import ask
 from remote_payload.sglang_bench.server import Running
 
 STALL_S = 180.0
-"""Without any sign of life so long, a server hangs."""
+"""Without any sign of life so long while it is measured, a server hangs. A warm-up, and SGLang's own tool, which makes
+its own, get a request's whole deadline: kernels may be compiled for minutes."""
 HEALTH_S = 30.0
 """SGLang gives up on its own health after 20 s."""
 
@@ -22,9 +23,8 @@ HEALTH_S = 30.0
 class Stall:
     """Notices that a server stands still. `signs()`: any number that changes while it works, e.g. tokens so far."""
 
-    def __init__(self, running: Running, signs: Callable[[], Any], request_timeout_s: float) -> None:
-        self._running, self._signs = running, signs
-        self._limit_s = min(STALL_S, request_timeout_s)
+    def __init__(self, running: Running, signs: Callable[[], Any], limit_s: float) -> None:
+        self._running, self._signs, self._limit_s = running, signs, limit_s
         self._last: tuple[Any, float] = (None, time.monotonic())
         self._looking: _Looking | None = None
         self._waiting_for = ""

@@ -98,7 +98,7 @@ def test_a_scheduler_that_stands_still(
     asked: Asked, chain: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All others live, and the port is open; a request would wait for its own deadline, and every one after it."""
-    monkeypatch.setattr("remote_payload.sglang_bench.stall.STALL_S", 6.0)
+    monkeypatch.setattr("remote_payload.sglang_bench.points.STALL_S", 6.0)
     monkeypatch.setattr("remote_payload.sglang_bench.stall.HEALTH_S", 3.0)
     monkeypatch.setattr("remote_payload.sglang_bench.server.GRACE_S", 3.0)
     job = dataclasses.replace(asked(**chain), requests=400, max_new_tokens=400)

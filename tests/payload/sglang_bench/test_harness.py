@@ -124,7 +124,6 @@ def test_a_tool_that_never_ends_is_ended_with_all_below_it(bench: Bench, monkeyp
 
 
 def test_a_server_that_hangs_ends_the_call(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("remote_payload.sglang_bench.stall.STALL_S", 0.9)
     monkeypatch.setattr("remote_payload.sglang_bench.harness.GRACE_S", 0.3)
 
     def unwell(*_: Any) -> bool:
@@ -134,7 +133,7 @@ def test_a_server_that_hangs_ends_the_call(bench: Bench, monkeypatch: pytest.Mon
     monkeypatch.setattr("remote_payload.sglang_bench.harness.flush", unwell)
     began_s = time.monotonic()
     with pytest.raises(JobFailure, match=r"it hangs.*/health, which answers HTTP 503") as caught:
-        bench.run({"hangs": True})
+        bench.run({"hangs": True}, request_timeout_s=0.9)
     assert caught.value.failure.kind == "server"
     assert time.monotonic() - began_s < 15
     assert left() == []

@@ -30,7 +30,7 @@ def prompts(tmp_path: Path) -> str:
 
 @pytest.fixture(autouse=True)
 def short_patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("remote_payload.sglang_bench.stall.STALL_S", 1.2)
+    monkeypatch.setattr("remote_payload.sglang_bench.points.STALL_S", 1.2)
     monkeypatch.setattr("remote_payload.sglang_bench.stall.HEALTH_S", 0.4)
 
 
