@@ -6,6 +6,7 @@ Eagle3Error                         1
 │   └── JobFileError                2   a job file
 ├── InvalidRunError                 5   a run that cannot serve as a baseline or be compared
 ├── NotFoundError                   6   no such run, baseline, host, on this laptop or on the host
+├── ExpectationError                8   what was expected of a run does not hold, or cannot be told
 ├── DetachedError                   9   Ctrl-C, or nobody reads our output: we stopped looking, the job goes on
 ├── HostError                      10   the host cannot be reached at all
 │   ├── HostKeyError               11   unknown, changed or revoked host key, on any hop
@@ -63,6 +64,12 @@ class NotFoundError(Eagle3Error):
     """No such run, baseline or host; the message offers the closest names."""
 
     exit_code = 6
+
+
+class ExpectationError(Eagle3Error):
+    """An expectation on a run that does not hold, or that its measurements cannot tell."""
+
+    exit_code = 8
 
 
 class DetachedError(Eagle3Error):

@@ -18,6 +18,8 @@ from orchestrator.errors import JobFileError
 from remote_payload.schema import JOB_KINDS, Job, SchemaError, Setting
 from remote_payload.schema.record import from_value
 
+EXPECT = "expect."
+"""What the settings are called that hold expectations: a JSON list of conditions a metric."""
 MAX_DIGITS = 6
 """Of a layer's number: far more than any model has, far less than Python refuses to read."""
 FLAGS = {
@@ -76,6 +78,33 @@ def plan(
     return _overlay(kind, layers)
 
 
+def expectations_in(path: Path) -> tuple[Setting, ...]:
+    """The `[expect]` of a job file of any kind, as settings. Raises JobFileError."""
+    raw = read_toml(path, JobFileError)
+    if raw.get("kind") not in JOB_KINDS:
+        raise JobFileError(f"{path}: `kind` must be one of {', '.join(JOB_KINDS)}, found: {raw.get('kind')!r}")
+    found = _expected(raw.get("expect", {}), str(path))
+    if not found:
+        raise JobFileError(f'{path}: expected a table [expect], e.g. accept_length_pooled = ">= 2.4", found none')
+    return found
+
+
+def _expected(table: object, source: str, prefix: str = "") -> tuple[Setting, ...]:
+    """A setting a metric; `declared.x = ...` is a table within the table, as TOML has it."""
+    if not isinstance(table, dict):
+        raise JobFileError(f"{source}: `expect` must be a table, METRIC = CONDITION, found: {str(table)[:80]}")
+    found: list[Setting] = []
+    for key, value in table.items():
+        if isinstance(value, dict):
+            found += _expected(value, source, f"{prefix}{key}.")
+            continue
+        conditions = value if isinstance(value, list) else [value]
+        if not conditions or not all(isinstance(item, str) for item in conditions):
+            raise JobFileError(f"{source}: `expect.{prefix}{key}`: expected a condition, found: {str(value)[:80]}")
+        found.append(Setting(key=f"{EXPECT}{prefix}{key}", value=json.dumps(conditions), source=source))
+    return tuple(found)
+
+
 def parse_states(text: object, source: str) -> list[int]:
     """`0,2,4,5` or `embed,2,4,5` (or a TOML list of the same) -> HF hidden_states indices; `embed` is 0."""
     items = text.split(",") if isinstance(text, str) else text
@@ -126,8 +155,12 @@ def _overlay(kind: str, layers: list[tuple[str, Mapping[str, Any]]]) -> PlannedJ
     allowed = [field.name for field in dataclasses.fields(record) if field.name != "kind"]
     values: dict[str, Any] = {}
     sources: dict[str, str] = {}
+    expected: dict[str, Setting] = {}
     for source, layer in layers:
         for key, value in layer.items():
+            if key == "expect":
+                expected |= {setting.key: setting for setting in _expected(value, source)}
+                continue
             origin = _flag(key) if source == "flag" else source
             _check_key(key, allowed, origin)
             values[key] = _parsed(key, value, origin)
@@ -136,7 +169,7 @@ def _overlay(kind: str, layers: list[tuple[str, Mapping[str, Any]]]) -> PlannedJ
         job = from_value(record, {"kind": kind, **values})
     except SchemaError as error:
         raise JobFileError(_explain(str(error), sources)) from None
-    return PlannedJob(job=job, settings=_settings(job, allowed, sources))
+    return PlannedJob(job=job, settings=(*_settings(job, allowed, sources), *expected.values()))
 
 
 def _flag(key: str) -> str:

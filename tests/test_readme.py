@@ -8,14 +8,18 @@ import tomllib
 from dataclasses import fields
 from pathlib import Path
 
-from orchestrator import config, errors
+from orchestrator import config, errors, jobfile
 from orchestrator.cli.main import COMMANDS, cli
+from orchestrator.compare.margins import checked_margins
 from orchestrator.demo.stage import DATA
+from orchestrator.expectations import conditions_of
 from tests.support import readme_tree
 from tests.support.laptop import Laptop
 from tests.support.sshd import running_sshd
 
 UNSEEN = Path(__file__).parent / "golden" / "standalone" / "unseen"
+GIVEN = {"bench": {"model": "/t"}, "standalone": {"draft": "/d", "rows": "/r"}}
+"""What only the user knows."""
 README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
 
 
@@ -29,12 +33,15 @@ def test_the_tree_is_the_tree() -> None:
 
 def test_every_toml_example_is_valid(tmp_path: Path) -> None:
     examples = blocks("toml")
-    assert len(examples) == 2
+    assert len(examples) == 3
     for text in examples:
         path = tmp_path / "eagle3.toml"
         path.write_text(text, encoding="utf-8")
-        config.read(path)
-    assert set(tomllib.loads(examples[1])["hosts"]["gpu2"]) <= {field.name for field in fields(config.HostConfig)}
+        read = config.read(path)
+        checked_margins(read.margins, str(path))
+        for kind in read.jobs:
+            conditions_of(jobfile.plan(kind, read, None, GIVEN[kind]).settings)
+    assert set(tomllib.loads(examples[2])["hosts"]["gpu2"]) <= {field.name for field in fields(config.HostConfig)}
 
 
 def test_every_exit_code_is_documented() -> None:

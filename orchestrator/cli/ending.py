@@ -1,8 +1,10 @@
-"""The end of a run's command: the report, and the error that a bad outcome means."""
+"""The end of a run's command: the report, what was expected of it, and the error that a bad outcome means."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orchestrator.cli import console
+from orchestrator.cli.expect import judge_run, require_holding, show_judged
 from orchestrator.outcome import error_of
 
 if TYPE_CHECKING:
@@ -12,15 +14,30 @@ if TYPE_CHECKING:
 
 
 def end(
-    record: "RunRecord", store: "Store", *, as_json: bool, question: "Question | None" = None, kept: bool = True
+    record: "RunRecord",
+    store: "Store",
+    *,
+    as_json: bool,
+    question: "Question | None" = None,
+    kept: bool = True,
+    junit: Path | None = None,
 ) -> None:
-    """Show the report of a run that is over; raise what its outcome means (see `orchestrator/outcome.py`)."""
+    """Show the report of a run that is over, and whether what was expected of it holds.
+
+    Raises what its outcome means (see `orchestrator/outcome.py`), else ExpectationError. As JSON the report comes last.
+    """
     error = None
     if record.state is not None:
         error = error_of(record.state, job_kind=record.job_kind, host=record.host.name)
+    judgments = judge_run(record, store, junit=junit)
+    if judgments and as_json:
+        show_judged(record.run_id, judgments, as_json=True)
     if error is None or as_json:
         console.show_run(record, store, as_json=as_json, question=question, kept=kept)
+    if judgments and not as_json:
+        show_judged(record.run_id, judgments, as_json=False)
     if error is not None:
         if not as_json and store.has_figures(record):
             console.note(f"what was measured before is kept: eagle3-remote runs show {record.run_id}")
         raise error
+    require_holding(judgments)

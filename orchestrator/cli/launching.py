@@ -9,8 +9,9 @@ import click
 from orchestrator.cli import console
 from orchestrator.cli.asked import question
 from orchestrator.cli.ending import end
+from orchestrator.cli.expect import junit_option
 from orchestrator.cli.live import watching
-from orchestrator.cli.options import Decorator, accept_new_option, host_option, open_session
+from orchestrator.cli.options import Decorator, accept_new_option, host_option, open_session, open_store
 
 if TYPE_CHECKING:
     from orchestrator.jobfile import EarlierRun, PlannedJob
@@ -26,6 +27,7 @@ def launch_options() -> Decorator:
         click.option("--detach", is_flag=True, help="Return as soon as the job runs on its own."),
         click.option("--find-python", is_flag=True, help="Look for the host's interpreter again."),
         accept_new_option,
+        junit_option,
         click.option("--json", "as_json", is_flag=True, help="One JSON object a line: updates, then the result."),
     ]
 
@@ -41,12 +43,12 @@ def launch(kind: str, flags: dict[str, Any]) -> None:
     """Take the launch options out of the flags; what is left are settings of the job."""
     from orchestrator.pipeline import Order, new_run_id
     from orchestrator.pipeline import run as run_job
-    from orchestrator.store import Store
 
     host_name, as_json, detach = flags.pop("host_name"), flags.pop("as_json"), flags.pop("detach")
     asked = question(flags.pop("step_cost", None))  # a mistake in it is said before anything is launched
+    junit = flags.pop("junit")
     run_id, accept_new, find = flags.pop("run_id"), flags.pop("accept_new"), flags.pop("find_python")
-    store = Store.default()
+    store = open_store()
     order = Order(
         planned=_plan(kind, flags, host_name, store),
         run_id=_checked(run_id) or new_run_id(kind, time.gmtime()),
@@ -62,7 +64,7 @@ def launch(kind: str, flags: dict[str, Any]) -> None:
         console.note(f"detached; job goes on. attach with: eagle3-remote attach {record.run_id} --host {host_name}")
         console.show_launched(record, as_json=as_json)
     else:
-        end(record, store, as_json=as_json, question=asked)
+        end(record, store, as_json=as_json, question=asked, junit=junit)
 
 
 def _plan(kind: str, flags: dict[str, Any], host_name: str, store: "Store") -> "PlannedJob":
@@ -74,7 +76,12 @@ def _plan(kind: str, flags: dict[str, Any], host_name: str, store: "Store") -> "
     if earlier is not None:
         flags["resume"] = earlier.run_id
     try:
-        return jobfile.plan(kind, config.load(config.here()), own_file, flags, earlier)
+        planned = jobfile.plan(kind, config.load(config.here()), own_file, flags, earlier)
+        if any(setting.key.startswith(jobfile.EXPECT) for setting in planned.settings):
+            from orchestrator.expectations import conditions_of
+
+            conditions_of(planned.settings)  # a mistake in one is said before anything is launched
+        return planned
     except JobFileError as incomplete:
         if wanted is None or earlier is not None:
             raise

@@ -22,7 +22,8 @@ COMMANDS = {
     "hosts": ("orchestrator.cli.hosts", "List the configured hosts, or look at one."),
     "runs": ("orchestrator.cli.runs", "List, show and remove the runs on this laptop."),
     "baseline": ("orchestrator.cli.baseline", "Name a run or a number to compare with."),
-    "diff": ("orchestrator.cli.diff", "Compare a run with a baseline."),
+    "diff": ("orchestrator.cli.diff", "Compare runs, baselines, files and sets of runs."),
+    "expect": ("orchestrator.cli.expect", "Judge what was expected of a run; JUnit XML for CI."),
     "report": ("orchestrator.cli.report", "Write a report on runs: one HTML file, Markdown, CSV or JSON."),
     "demo": ("orchestrator.cli.demo", "Tell the story on this machine: embedded SSH server, bundled drafter."),
 }

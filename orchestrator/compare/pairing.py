@@ -1,7 +1,7 @@
 """One load on two sides, metric by metric; also the figures that cannot be compared, with the reason."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from orchestrator.compare.asked import Asked
 from orchestrator.compare.comparison import Comparison, Verdict
@@ -36,9 +36,9 @@ def compare_metrics(
     return tuple(found if barred is None else (_without_change(item, barred) for item in found))
 
 
-def margin_names(margins: Mapping[str, float]) -> Sequence[str]:
-    """Names of margins that belong to no metric."""
-    return [name for name in margins if metric_of(name) is None]
+def figure_of(metric: Metric, series: Series) -> Estimate:
+    """One side's figure with its interval."""
+    return compare_series(metric, series, series).ours
 
 
 def _both(metric: Metric, ours: Series, theirs: Series, margin: float, *, loose: bool) -> Comparison:

@@ -1,0 +1,110 @@
+"""`eagle3-remote expect`: whether a run does what was expected of it."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from orchestrator.cli import console
+from orchestrator.cli.options import json_option, open_store
+from orchestrator.errors import ExpectationError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from orchestrator.compare.condition import Condition
+    from orchestrator.compare.expect import Judgment
+    from orchestrator.records import RunRecord
+    from orchestrator.store import Store
+
+junit_option = click.option(
+    "--junit", type=click.Path(path_type=Path), metavar="FILE", help="Write the judgments as JUnit XML, for CI."
+)
+
+
+@click.command()
+@click.argument("reference", metavar="RUN")
+@click.option("--job", "job_file", type=click.Path(path_type=Path), help="The job file whose [expect] counts.")
+@click.option("--that", "thats", metavar="TEXT", multiple=True, help="An expectation: 'METRIC CONDITION'.")
+@junit_option
+@json_option
+def expect(reference: str, job_file: Path | None, thats: tuple[str, ...], junit: Path | None, *, as_json: bool) -> None:
+    """Judge what was expected of a run: by --that, by the [expect] of --job, else by what it was launched with.
+
+    'METRIC >= 2.4', '<= 500 ms', '[concurrency=4] >= 1.3 * baseline:plain'. It holds where the whole 95 % interval
+    says so. Exit code 0: everything holds; 8: something does not, or cannot be told (too few samples, not comparable,
+    not measured, failed requests).
+    """
+    from orchestrator.expectations import judged
+
+    store = open_store()
+    conditions = _conditions(store, reference, job_file, thats)
+    found = judged(store, reference, conditions)
+    if junit is not None:
+        save_junit(reference, found, junit)
+    show_judged(reference, found, as_json=as_json)
+    require_holding(found)
+
+
+def judge_run(record: "RunRecord", store: "Store", *, junit: Path | None = None) -> "Sequence[Judgment]":
+    """Judge what a run was launched with; nothing where nothing was expected. A file is written in any case."""
+    if not any(setting.key.startswith("expect.") for setting in record.settings) and junit is None:
+        return ()
+    from orchestrator.expectations import conditions_of, judged, unmeasured
+
+    conditions = conditions_of(record.settings)
+    if conditions and store.has_figures(record):
+        found = judged(store, record.run_id, conditions)
+    else:
+        found = unmeasured(conditions, f"the run left no figures: {record.phase}")
+    if junit is not None:
+        save_junit(record.run_id, found, junit)
+    return found
+
+
+def show_judged(run: str, found: "Sequence[Judgment]", *, as_json: bool) -> None:
+    """The judgments."""
+    from orchestrator.report.expect_text import expect_json, expect_text
+
+    if as_json:
+        console.out_json(expect_json(run, found))
+    else:
+        console.out(expect_text(run, found, console.width()))
+
+
+def save_junit(run: str, found: "Sequence[Judgment]", path: Path) -> None:
+    """The judgments as a file."""
+    from orchestrator.cli.saved import save
+    from orchestrator.report.junit import junit
+
+    save(path, junit(run, found))
+
+
+def require_holding(found: "Sequence[Judgment]") -> None:
+    """Raise ExpectationError where anything does not hold, or cannot be told."""
+    bad = [item for item in found if item.outcome != "passed"]
+    if bad:
+        words = "; ".join(item.condition.words for item in bad[:3])
+        raise ExpectationError(f"{len(bad)} of {len(found)} expectations do not hold, or cannot be told: {words}")
+
+
+def _conditions(
+    store: "Store", reference: str, job_file: Path | None, thats: tuple[str, ...]
+) -> "tuple[Condition, ...]":
+    from orchestrator.compare.condition import parse_condition
+    from orchestrator.expectations import conditions_of
+    from orchestrator.jobfile import expectations_in
+
+    found = [parse_condition(name, rest, "--that") for name, _, rest in (that.strip().partition(" ") for that in thats)]
+    if job_file is not None:
+        found += conditions_of(expectations_in(job_file))
+    if not found:
+        run_id = store.resolve(reference)
+        if not store.is_imported(run_id):
+            found += conditions_of(store.load_exact(run_id).settings)
+    if not found:
+        raise UsageError(
+            f"nothing was expected of `{reference}`",
+            hint="--that 'accept_length_pooled >= 2.4', or --job FILE with [expect]",
+        )
+    return tuple(found)

@@ -1,0 +1,154 @@
+"""Expectations judged: an expectation holds only where the whole 95 % interval says so.
+
+Failed: the whole interval says the opposite. Anything else cannot be told - an interval that crosses the value, a
+single run, a baseline that is not comparable, a metric that was not measured, a load that is no measurement - and what
+cannot be told is never passed.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from orchestrator.compare.asked import Asked
+from orchestrator.compare.comparison import CaseComparison, Comparison
+from orchestrator.compare.condition import Condition
+from orchestrator.compare.diff import compare_sets
+from orchestrator.compare.fingerprint import implied, value_of
+from orchestrator.compare.matching import PREFERRED
+from orchestrator.compare.pairing import figure_of
+from orchestrator.compare.pooling import Case, Operand
+from orchestrator.compare.stats import Estimate
+from orchestrator.errors import UsageError
+from orchestrator.records.measurement import Measurement
+
+Outcome = Literal["passed", "failed", "cannot tell"]
+UNKNOWN = Estimate(value=None, rows=0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judgment:
+    """One expectation on one load."""
+
+    condition: Condition
+    outcome: Outcome
+    case: Case = ()
+    """The load; empty where none could be found."""
+    figure: Estimate = UNKNOWN
+    """What was measured; against a baseline the ratio - 1, or the difference."""
+    comparison: Comparison | None = None
+    reason: str = ""
+    """Why it cannot be told."""
+
+
+def judge(condition: Condition, measured: Operand, baseline: Operand | None = None) -> tuple[Judgment, ...]:
+    """Judge an expectation on every load that it means; at least one judgment in any case."""
+    loads = _loads(condition, measured.measurements)
+    if isinstance(loads, str):
+        return (cannot_tell(condition, loads),)
+    if condition.baseline is None:
+        return tuple(_absolute(condition, load) for load in loads)
+    if baseline is None:
+        return (cannot_tell(condition, f"`{condition.baseline}` was not found"),)
+    return tuple(_relative(condition, load, measured, baseline) for load in loads)
+
+
+def cannot_tell(
+    condition: Condition,
+    reason: str,
+    case: Case = (),
+    figure: Estimate = UNKNOWN,
+    comparison: Comparison | None = None,
+) -> Judgment:
+    """An expectation that is not judged, with the reason."""
+    return Judgment(
+        condition=condition, outcome="cannot tell", case=case, figure=figure, comparison=comparison, reason=reason
+    )
+
+
+def _loads(condition: Condition, measurements: Sequence[Measurement]) -> Sequence[Measurement] | str:
+    """The loads that are meant, or why there are none: without a word on it the drafter's side, the test's own rows."""
+    fitting = [
+        item for item in measurements if all(value_of(item, key) == value for key, value in condition.where.items())
+    ]
+    if not fitting:
+        told = ", ".join(f"{key}={value}" for key, value in condition.where.items())
+        return f"no load of the run has {told}" if told else "nothing was measured"
+    for key, value in PREFERRED.items():
+        if key not in condition.where:
+            fitting = [item for item in fitting if value_of(item, key) == value] or fitting
+    having = [item for item in fitting if any(series.metric == condition.metric.name for series in item.series)]
+    if having:
+        return having
+    known = sorted({series.metric for item in fitting for series in item.series})
+    return f"the run has no {condition.metric.name}; it has {', '.join(known)}"
+
+
+def _absolute(condition: Condition, load: Measurement) -> Judgment:
+    if load.invalid:
+        return cannot_tell(condition, "; ".join(load.invalid), load.case)
+    series = next(item for item in load.series if item.metric == condition.metric.name)
+    figure = figure_of(condition.metric, series)
+    if series.unit != condition.metric.unit:
+        return cannot_tell(
+            condition, f"it was measured in {series.unit}, not in {condition.metric.unit}", load.case, figure
+        )
+    if figure.value is None or figure.low is None or figure.high is None:
+        few = f"no interval from {figure.rows} sample{'' if figure.rows == 1 else 's'}: measure more"
+        return cannot_tell(condition, few, load.case, figure)
+    outcome = _outcome(condition, figure.low, figure.high, condition.value or 0.0)
+    return Judgment(condition=condition, outcome=outcome, case=load.case, figure=figure, reason=_crossing(outcome))
+
+
+def _relative(condition: Condition, load: Measurement, measured: Operand, baseline: Operand) -> Judgment:
+    where = {fact.name: fact.value or "" for fact in load.case}
+    asked = Asked(
+        metrics=(condition.metric.name,), vary=condition.vary, where={**condition.where, **_kept(where, condition)}
+    )
+    try:
+        found = compare_sets(measured, baseline, asked)
+    except UsageError as error:
+        return cannot_tell(condition, f"{error.message}; {error.hint}", load.case)
+    case = next((item for item in found.cases if item.ours.case == load.case), None)
+    if case is None:
+        return cannot_tell(condition, "; ".join(found.notes) or "the baseline has no such load", load.case)
+    line = next((item for item in case.comparisons if item.metric.name == condition.metric.name), None)
+    if line is None or case.verdict in ("invalid", "not comparable"):
+        return cannot_tell(condition, _why(case, line), load.case)
+    change = line.change
+    if change.low is None or change.high is None:
+        return cannot_tell(condition, f"no interval: {line.note or 'too few samples'}", load.case, change, line)
+    limit = condition.factor - 1 if condition.metric.change == "ratio" else condition.offset
+    outcome = _outcome(condition, change.low, change.high, limit)
+    return Judgment(
+        condition=condition, outcome=outcome, case=load.case, figure=change, comparison=line, reason=_crossing(outcome)
+    )
+
+
+def _kept(where: dict[str, str], condition: Condition) -> dict[str, str]:
+    """A load's own facts choose it, but for those that may differ from the baseline."""
+    factors = implied(condition.vary)
+    return {key: value for key, value in where.items() if key not in factors}
+
+
+def _outcome(condition: Condition, low: float, high: float, limit: float) -> Outcome:
+    if condition.operator in (">=", ">"):
+        holds = low >= limit if condition.operator == ">=" else low > limit
+        fails = high < limit if condition.operator == ">=" else high <= limit
+    else:
+        holds = high <= limit if condition.operator == "<=" else high < limit
+        fails = low > limit if condition.operator == "<=" else low >= limit
+    return "passed" if holds else "failed" if fails else "cannot tell"
+
+
+def _crossing(outcome: Outcome) -> str:
+    return "the 95 % interval crosses the value: measure more, or expect less" if outcome == "cannot tell" else ""
+
+
+def _why(case: CaseComparison, line: Comparison | None) -> str:
+    reasons = [*case.ours.invalid, *(f"the baseline: {text}" for text in case.theirs.invalid)]
+    reasons += [f"not comparable: {item.name} is {item.ours}, the baseline's {item.theirs}" for item in case.hard]
+    if not reasons and line is not None and line.note:
+        reasons = [line.note]
+    if case.hard:
+        reasons.append(f"[vary={case.hard[0].name}] says that it may differ")
+    return "; ".join(reasons) or "the baseline has no such figure"

@@ -1,0 +1,108 @@
+import dataclasses
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from orchestrator import jobfile
+from orchestrator.config import Config
+from orchestrator.errors import JobFileError
+from orchestrator.store import Store
+from remote_payload.schema import Setting
+from tests.cli.conftest import Eagle
+from tests.cli.test_diff import put_served
+from tests.cli.test_runs_baseline_diff import put_run
+
+JOB = """kind = "standalone"
+steps = 3
+[expect]
+declared.accept_length_walk = ">= 1.5"
+best.first_step_accuracy = [">= 60 %", "<= 65 %"]
+"""
+
+
+def test_a_job_files_expectations_on_a_stored_run(store: Store, eagle: Eagle, tmp_path: Path) -> None:
+    put_run(store, "high", 0.8)
+    job, xml = tmp_path / "job.toml", tmp_path / "out.xml"
+    job.write_text(JOB)
+    answer = eagle("expect", "high", "--job", str(job), "--junit", str(xml))
+    assert answer.code == 8
+    assert answer.out.startswith("2 of 3 expectations hold: high\n")
+    assert "DOES NOT HOLD: best.first_step_accuracy <= 65 % at split=train: 80.2 %, 95 % interval" in " ".join(
+        answer.out.split()
+    )
+    assert "error: 1 of 3 expectations do not hold" in answer.err
+    assert ElementTree.fromstring(xml.read_bytes()).get("failures") == "1"
+    job.write_text(JOB.replace("65 %", "90 %"))
+    good = eagle("expect", "high", "--job", str(job), "--json")
+    assert (good.code, good.json["hold"]) == (0, True)
+
+
+def test_expectations_said_on_the_command_line(store: Store, eagle: Eagle) -> None:
+    put_served(store, "bench-a1")
+    eagle("baseline", "set", "plain", "--metric", "output_throughput_tok_s=40", "--unit", "tok/s", "--note", "x")
+    good = "output_throughput_tok_s >= 1.3 * baseline:plain"
+    assert eagle("expect", "bench-a1", "--that", good).code == 0
+    assert eagle("expect", "bench-a1", "--that", good.replace("1.3", "1.6")).code == 8
+    missing = eagle("expect", "bench-a1", "--that", good.replace(":plain", ":plane"))
+    assert missing.code == 8
+    assert "CANNOT TELL" in missing.out
+    assert "no baseline of that name: plane" in " ".join(missing.out.split())
+    assert eagle("expect", "bench-a1", "--that", "output_throughput >= 1").code == 2
+    assert eagle("expect", "bench-a1").code == 2
+    assert eagle("expect", "gone", "--that", good).code == 6
+
+
+def test_what_a_run_was_launched_with_counts_where_nothing_else_is_said(store: Store, eagle: Eagle) -> None:
+    put_served(store, "bench-a1")
+    record = store.load("bench-a1")
+    told = Setting(key="expect.output_throughput_tok_s", value=json.dumps([">= 80"]), source="job.toml")
+    spec = dataclasses.replace(record.spec, settings=(*record.spec.settings, told))
+    path = store.run_dir("bench-a1").path / "run.json"
+    path.write_text(json.dumps(dataclasses.asdict(dataclasses.replace(record, spec=spec))))
+    answer = eagle("expect", "bench-a1", "--json")
+    assert answer.code == 8
+    assert answer.json["expectations"][0]["source"] == "job.toml"
+
+
+def test_expectations_are_overlaid_metric_by_metric_and_travel_with_the_run(tmp_path: Path) -> None:
+    own = tmp_path / "job.toml"
+    own.write_text(JOB)
+    overlay = {"expect": {"declared": {"accept_length_walk": ">= 1", "first_step_accuracy": ">= 0.5"}}}
+    config = Config(path=tmp_path / "eagle3.toml", jobs={"standalone": overlay})
+    planned = jobfile.plan("standalone", config, own, {"draft": "/d", "rows": "/r"})
+    told = {item.key: (json.loads(item.value), item.source) for item in planned.settings if "expect" in item.key}
+    assert told == {
+        "expect.declared.accept_length_walk": ([">= 1.5"], str(own)),
+        "expect.declared.first_step_accuracy": ([">= 0.5"], f"{tmp_path / 'eagle3.toml'} [jobs.standalone]"),
+        "expect.best.first_step_accuracy": ([">= 60 %", "<= 65 %"], str(own)),
+    }
+    assert "expect" not in vars(planned.job)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("expect = 3", "`expect` must be a table"),
+        ("[expect]\nttft_s = 3", "`expect.ttft_s`: expected a condition, found: 3"),
+        ("[expect]\nttft_s = []", "`expect.ttft_s`: expected a condition"),
+        ('[expect]\nttft_s = ["<= 1", 2]', "`expect.ttft_s`: expected a condition"),
+        ("steps = 3", "expected a table [expect]"),
+    ],
+)
+def test_tables_that_are_none_are_refused_by_name(tmp_path: Path, text: str, words: str) -> None:
+    path = tmp_path / "job.toml"
+    path.write_text(f'kind = "standalone"\n{text}\n')
+    with pytest.raises(JobFileError) as caught:
+        jobfile.expectations_in(path)
+    assert words in caught.value.message
+    assert str(path) in caught.value.message
+
+
+def test_a_mistaken_expectation_is_told_before_anything_is_launched(eagle: Eagle, tmp_path: Path) -> None:
+    job = tmp_path / "job.toml"
+    job.write_text('kind = "standalone"\n[expect]\naccept_lenth_walk = ">= 2"\n')
+    answer = eagle("run", "standalone", "--host", "nowhere", "--draft", "/d", "--rows", "/r", "--job", str(job))
+    assert answer.code == 2
+    assert "did you mean `accept_length_walk`?" in answer.err

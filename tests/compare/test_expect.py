@@ -1,0 +1,179 @@
+from xml.etree import ElementTree
+
+import pytest
+
+from orchestrator.compare.condition import parse_condition
+from orchestrator.compare.expect import Judgment, judge
+from orchestrator.compare.pooling import Operand
+from orchestrator.errors import JobFileError
+from orchestrator.records.measurement import Measurement, Series
+from orchestrator.report.junit import junit
+from tests.compare.test_diff import BASE, BETTER, side
+from tests.support.made_sets import CASE, measurement, throughputs
+
+THROUGHPUT = "output_throughput_tok_s"
+
+
+def judged(metric: str, text: str, measured: Operand, baseline: Operand | None = None) -> tuple[Judgment, ...]:
+    return judge(parse_condition(metric, text, "job.toml"), measured, baseline)
+
+
+def outcome(text: str, *values: float, **more: object) -> str:
+    (found,) = judged(THROUGHPUT, text, side(measurement(throughputs(*values), **more)))
+    return found.outcome
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (">= 89.5", "passed"),
+        (">= 90 tok/s", "cannot tell"),  # the interval of a mean of 90.0 crosses it
+        (">= 91", "failed"),
+        ("> 89.5", "passed"),
+        ("<= 90.5", "passed"),
+        ("< 89", "failed"),
+        ("<= 90", "cannot tell"),
+        (" >=\t+8.95e1 ", "passed"),
+    ],
+)
+def test_it_holds_where_the_whole_interval_says_so(text: str, expected: str) -> None:
+    assert outcome(text, *BASE) == expected
+
+
+def test_what_cannot_be_told_is_never_passed() -> None:
+    assert outcome(">= 1", 90.0) == "cannot tell"  # a single run
+    assert outcome(">= 1", *BASE, invalid=("1 of 8 requests failed",)) == "cannot tell"
+    assert outcome("[concurrency=4] >= 1", *BASE) == "cannot tell"
+    (missing,) = judged("accept_length_pooled", ">= 1", side(measurement(throughputs(*BASE))))
+    assert missing.outcome == "cannot tell"
+    assert missing.reason == f"the run has no accept_length_pooled; it has {THROUGHPUT}"
+    number = Series(metric=THROUGHPUT, unit="tok/s", definition="", level="summary", y=(90.0,))
+    (bare,) = judged(THROUGHPUT, ">= 1", side(Measurement(case=(), series=(number,))))
+    assert bare.outcome == "cannot tell"
+
+
+def test_every_load_that_is_meant_is_judged_and_the_drafters_side_is_meant() -> None:
+    loads = [
+        measurement(throughputs(*values), case={"side": name, "concurrency": users})
+        for name, users, values in (("plain", "1", BASE), ("spec", "1", BETTER), ("spec", "4", BASE))
+    ]
+    found = judged(THROUGHPUT, ">= 95", side(*loads))
+    assert [(item.case[1].value, item.outcome) for item in found] == [("1", "passed"), ("4", "failed")]
+    (one,) = judged(THROUGHPUT, "[concurrency=1] >= 95", side(*loads))
+    assert one.outcome == "passed"
+    (plain,) = judged(THROUGHPUT, "[side=plain, concurrency=1] >= 95", side(*loads))
+    assert plain.outcome == "failed"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (">= baseline:b", "passed"),
+        (">= 1.1 * baseline:b", "passed"),
+        (">= 1.3 * baseline:b", "failed"),
+        ("<= 1.05*baseline:b", "failed"),
+        (">= 1.1111 * baseline:b", "cannot tell"),
+    ],
+)
+def test_ratios_to_a_baseline(text: str, expected: str) -> None:
+    ours, theirs = side(measurement(throughputs(*BETTER))), side(measurement(throughputs(*BASE)))
+    (found,) = judged(THROUGHPUT, text, ours, theirs)
+    assert found.outcome == expected
+    assert found.comparison is not None
+    number = Series(metric=THROUGHPUT, unit="tok/s", definition="", level="summary", y=(90.0,))
+    typed = side(Measurement(case=(), series=(number,)), label="baseline:b", origin="typed")
+    assert judged(THROUGHPUT, text, ours, typed)[0].outcome == expected
+
+
+def test_a_baseline_that_is_not_comparable_tells_nothing_unless_that_may_differ() -> None:
+    ours = side(measurement(throughputs(*BETTER), hard={"draft": "/srv/other"}))
+    theirs = side(measurement(throughputs(*BASE)))
+    (found,) = judged(THROUGHPUT, ">= 1.05 * baseline:b", ours, theirs)
+    assert found.outcome == "cannot tell"
+    assert "draft is /srv/other" in found.reason
+    assert "[vary=draft]" in found.reason
+    (varied,) = judged(THROUGHPUT, "[vary=draft] >= 1.05 * baseline:b", ours, theirs)
+    assert varied.outcome == "passed"
+    (gone,) = judged(THROUGHPUT, ">= baseline:b", ours)
+    assert gone.outcome == "cannot tell"
+
+
+def test_plain_decoding_is_a_baseline_where_the_side_may_differ() -> None:
+    spec = side(measurement(throughputs(*BETTER), case={**CASE, "side": "spec"}))
+    plain = side(measurement(throughputs(*BASE), case={**CASE, "side": "plain"}, hard={"draft": "none"}))
+    assert judged(THROUGHPUT, ">= 1.05 * baseline:plain", spec, plain)[0].outcome == "cannot tell"
+    assert judged(THROUGHPUT, "[vary=side] >= 1.05 * baseline:plain", spec, plain)[0].outcome == "passed"
+
+
+def test_shares_are_compared_by_points() -> None:
+    def accuracy(share: float) -> Operand:
+        n = 8
+        series = Series(
+            metric="declared.first_step_accuracy",
+            unit="share",
+            definition="d",
+            level="prompt",
+            keys=tuple(str(key) for key in range(n)),
+            y=tuple(100 * share + (key % 3) for key in range(n)),
+            x=(100.0,) * n,
+        )
+        return side(measurement(series))
+
+    def told(text: str) -> str:
+        return judged("declared.first_step_accuracy", text, accuracy(0.70), accuracy(0.705))[0].outcome
+
+    assert told(">= baseline:b - 1 point") == "passed"
+    assert told(">= baseline:b - 0.01") == "passed"
+    assert told(">= baseline:b") == "failed"
+    assert judged("declared.first_step_accuracy", ">= 60 %", accuracy(0.70))[0].outcome == "passed"
+
+
+@pytest.mark.parametrize(
+    ("metric", "text", "words"),
+    [
+        ("accept_length", ">= 2", "no such metric (did you mean `accept_length_"),
+        (THROUGHPUT, "2", 'expected a condition like ">= 2.4"'),
+        (THROUGHPUT, "== 2", "expected a condition"),
+        (THROUGHPUT, "", "expected a condition"),
+        (THROUGHPUT, 2.4, "expected a condition"),
+        (THROUGHPUT, ">= " + "9" * 400, "expected a condition"),
+        (THROUGHPUT, ">= nan", "expected a number or [NUMBER *] baseline:NAME"),
+        (THROUGHPUT, ">= 1e999", "expected a finite number"),
+        (THROUGHPUT, ">= __import__('os')", "expected a number or"),
+        (THROUGHPUT, ">= 2 * 3", "expected a number or"),
+        (THROUGHPUT, ">= 2 req/s", "is in tok/s"),
+        (THROUGHPUT, ">= -1 * baseline:b", "expected a factor above 0"),
+        (THROUGHPUT, ">= baseline:b - 2", "compared by ratio"),
+        (THROUGHPUT, "[concurrency] >= 2", "expected KEY=VALUE in the brackets"),
+        ("accept_rate", ">= 0.9 * baseline:b", "compared by difference"),
+    ],
+)
+def test_conditions_that_mean_nothing_are_refused_by_name(metric: str, text: object, words: str) -> None:
+    with pytest.raises(JobFileError) as caught:
+        parse_condition(metric, text, "job.toml")
+    assert caught.value.message.startswith("job.toml: `expect.")
+    assert words in caught.value.message
+
+
+def test_units_are_brought_to_the_metrics_own() -> None:
+    assert parse_condition("ttft_s", "<= 500 ms", "x").value == 0.5
+    assert parse_condition("accept_rate", ">= 60%", "x").value == pytest.approx(0.6)
+    assert parse_condition("speedup", ">= 1.3x", "x").value == 1.3
+
+
+def test_junit_is_well_formed_whatever_a_name_holds() -> None:
+    evil = "\"><![CDATA[]]>&<x>\x00\x1b\ud800\ufffe'\n"
+    made = measurement(throughputs(*BASE), case={"side": "spec", "concurrency": evil}, invalid=(evil,))
+    good = measurement(throughputs(*BASE))
+    found = (
+        *judged(THROUGHPUT, ">= 1", side(good, made)),
+        *judged(THROUGHPUT, ">= 99", side(good)),
+    )
+    root = ElementTree.fromstring(junit(f"run {evil}", found).encode())
+    assert {key: root.get(key) for key in ("tests", "failures", "errors")} == {
+        "tests": "3",
+        "failures": "1",
+        "errors": "1",
+    }
+    assert [child.tag for case in root for child in case] == ["system-out", "error", "failure"]
+    assert "\\u0000" in (root[1].get("name") or "")
