@@ -142,7 +142,7 @@ SIGNATURES: tuple[Signature, ...] = (
     ),
     Signature(
         "tokenizer",
-        r"Can't load tokenizer for|Tokenizer class .* does not exist",
+        r"Can't load tokenizer for|Tokenizer class .* does not exist|Couldn't instantiate the backend tokenizer",
         "the target's tokenizer cannot be loaded",
         "check the tokenizer files in the target's folder; `--trust-remote-code` may be needed in `server_args`",
     ),
@@ -167,11 +167,14 @@ _CONSEQUENCE = re.compile(r"Received sigquit|SIGQUIT received|kill_process_tree 
 
 
 def find(lines: Iterable[str]) -> tuple[Signature, str] | None:
-    """The first signature, in order of `SIGNATURES`, that one of the lines bears, and that line."""
-    lines = tuple(lines)
+    """The first signature, in order of `SIGNATURES`, that one of the lines bears, and that line.
+
+    What is said comes before a traceback's own lines, which quote the source that says it.
+    """
+    ordered = sorted(lines, key=lambda line: line.startswith(" "))
     for signature in SIGNATURES:
         pattern = re.compile(signature.pattern)
-        for line in lines:
+        for line in ordered:
             if pattern.search(line):
                 return signature, line
     return None
