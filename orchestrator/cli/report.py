@@ -71,7 +71,7 @@ def _written(reported: "Reported", kind: str) -> tuple[str, str]:
     import time
 
     from orchestrator import __version__
-    from orchestrator.report.document.outline import document, file_stem
+    from orchestrator.report.document.outline import document
 
     if kind == "csv":
         from orchestrator.report.reported_csv import reported_csv
@@ -88,4 +88,4 @@ def _written(reported: "Reported", kind: str) -> tuple[str, str]:
         return document_markdown(made), ""
     from orchestrator.report.html.page import html_page
 
-    return html_page(made), file_stem(made)
+    return html_page(made), made.file_stem

@@ -41,7 +41,8 @@ def made_load(
     runs = tuple(f"{run_id}/{number}" for number in range(repeats))
     throughputs = tuple(tok_s * (1 + draws.uniform(-0.02, 0.02)) for _ in runs)
     series = [
-        Series(metric="output_throughput_tok_s", unit="tok/s", definition=THROUGHPUT, level="run", keys=runs, y=throughputs),
+        Series(metric="output_throughput_tok_s", unit="tok/s", definition=THROUGHPUT, level="run",
+               keys=runs, y=throughputs),
         Series(metric="ttft_s", unit="s", definition="seconds to the first token, median over requests", level="run",
                keys=runs, y=tuple(0.05 + draws.uniform(0, 0.004) for _ in runs)),
     ]  # fmt: skip
@@ -85,9 +86,10 @@ def made_set(
         plain = 90.0 * count**0.8
         accept = 0.7 + 0.02 * ((seed * 7) % 5 - 2)
         loads.append(made_load(run_id, side="plain", users=count, tok_s=plain, seed=seed + place))
+        tok_s = plain * gain * (1 - 0.12 * place)
         loads.append(
-            made_load(run_id, users=count, tok_s=plain * gain * (1 - 0.12 * place), accept=accept, seed=seed + place, invalid=invalid)
-        )  # fmt: skip
+            made_load(run_id, users=count, tok_s=tok_s, accept=accept, seed=seed + 2 * place + 1, invalid=invalid)
+        )
     return MeasurementSet(
         run_id=run_id,
         origin="own",
@@ -130,7 +132,8 @@ def hostile_set(number: int = 0) -> MeasurementSet:
         y=(90.0, 91.0, 92.0),
     )
     length = Series(
-        metric="accept_length_pooled", unit="tokens", definition=word, level="prompt", keys=tuple(f"{word}{at}" for at in range(8)),
+        metric="accept_length_pooled", unit="tokens", definition=word, level="prompt",
+        keys=tuple(f"{word}{at}" for at in range(8)),
         y=tuple(20.0 + at for at in range(8)), x=(10.0,) * 8,
     )  # fmt: skip
     case = (Fact(name="side", value=word), Fact(name="concurrency", value="4"), Fact(name=word[:50], value=word))

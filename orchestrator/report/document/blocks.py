@@ -101,6 +101,8 @@ class Document:
     """The whole report."""
 
     title: str
+    file_stem: str
+    """A file's name for it, without an ending."""
     verdict: str
     """The answer in a sentence."""
     tone: Tone = "plain"

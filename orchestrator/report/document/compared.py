@@ -8,10 +8,8 @@ from orchestrator.compare.diff import decides
 from orchestrator.compare.stats import Estimate
 from orchestrator.report.diff_verdict import verdict_lines
 from orchestrator.report.diff_words import (
-    bare,
     change_words,
     definition,
-    figure,
     margin_words,
     origin_words,
     p_words,
@@ -19,7 +17,7 @@ from orchestrator.report.diff_words import (
     samples,
 )
 from orchestrator.report.document.blocks import Block, Items, Section, Table, Text, Tone
-from orchestrator.report.document.figures import case_words, named, title_of
+from orchestrator.report.document.figures import case_words, estimate_words, named, title_of
 from orchestrator.report.document.subject import Reported
 from orchestrator.report.words import UNKNOWN
 
@@ -78,8 +76,9 @@ def _in_full(found: SetComparison, asked: Asked, *, several: bool) -> list[Block
     blocks: list[Block] = [Text(text=f"{first}.")] if several else []
     blocks += [Text(text=f"{line}.", kind="note") for line in more]
     for case in found.cases:
-        blocks.append(_case_table(found, case, asked))
-        blocks += _circumstances(case)
+        blocks += [_case_table(found, case, asked), *_remarks(case), *_circumstances(case)]
+    if found.cases:
+        blocks.append(_methods(found))
     notes = [*found.notes, *(text for text in (origin_words(found.ours), origin_words(found.theirs)) if text)]
     for label, cases in ((found.ours_label, found.only_ours), (found.theirs_label, found.only_theirs)):
         notes += [f"only in {label}: {case_words(case)}" for case in cases]
@@ -90,29 +89,16 @@ def _in_full(found: SetComparison, asked: Asked, *, several: bool) -> list[Block
 
 def _case_table(found: SetComparison, case: CaseComparison, asked: Asked) -> Table:
     ordered = sorted(case.comparisons, key=lambda one: not decides(one, asked, case.comparisons))
-    rows = tuple(_line(case, one, decides(one, asked, case.comparisons)) for one in ordered)
     return Table(
         caption=f"{case_words(case.case)}: {named(found.ours_label)} (ours) against {named(found.theirs_label)} "
         f"(theirs): {case.verdict}",
-        head=(
-            "metric (* decides)",
-            "ours",
-            "theirs",
-            "change",
-            "verdict",
-            "n",
-            "p",
-            "margin",
-            "definition, method, notes",
-        ),
-        rows=rows,
+        head=("metric (* decides)", "ours", "theirs", "change", "verdict", "n", "p", "margin"),
+        rows=tuple(_line(one, decides(one, asked, case.comparisons)) for one in ordered),
         verdicts=4,
     )
 
 
-def _line(case: CaseComparison, one: Comparison, decisive: bool) -> tuple[str, ...]:
-    power = power_words(one) if one.verdict in ("inconclusive", "single run") else ""
-    told = (definition(case, one.metric.name), one.method, power, one.note)
+def _line(one: Comparison, decisive: bool) -> tuple[str, ...]:
     return (
         f"{title_of(one.metric.name)}{' *' if decisive else ''}",
         _side(one.ours, one.metric.unit),
@@ -122,17 +108,36 @@ def _line(case: CaseComparison, one: Comparison, decisive: bool) -> tuple[str, .
         samples(one),
         p_words(one),
         margin_words(one),
-        "; ".join(part for part in told if part),
+    )
+
+
+def _remarks(case: CaseComparison) -> list[Block]:
+    """What is to be said of figures that could not be told apart, or not compared."""
+    told: dict[str, list[str]] = {}
+    for one in case.comparisons:
+        power = power_words(one) if one.verdict in ("inconclusive", "single run") else ""
+        words = "; ".join(part for part in (power, one.note) if part)
+        if words:
+            told.setdefault(words, []).append(title_of(one.metric.name))
+    return [Text(text=f"{', '.join(names)}: {words}.", kind="note") for words, names in told.items()]
+
+
+def _methods(found: SetComparison) -> Table:
+    rows: dict[tuple[str, str, str], None] = {}
+    for case in found.cases:
+        for one in case.comparisons:
+            rows[title_of(one.metric.name), definition(case, one.metric.name), one.method] = None
+    return Table(
+        caption="What each figure counts, and how it was compared",
+        head=("metric", "definition", "method"),
+        rows=tuple((name, told or UNKNOWN, method or "not compared") for name, told, method in rows),
+        folded=True,
     )
 
 
 def _side(estimate: Estimate, unit: str) -> str:
-    """e.g. `56.82 tok/s [55.9, 57.7]`."""
-    told = figure(estimate.value, unit)
-    if estimate.value is None or estimate.low is None or estimate.high is None:
-        return told
-    scale = 100 if unit == "share" else 1
-    return f"{told} [{bare(scale * estimate.low)}, {bare(scale * estimate.high)}]"
+    """e.g. `56.82 [55.91, 57.70] tok/s`."""
+    return estimate_words(estimate, unit) if estimate.value is not None else UNKNOWN
 
 
 def _circumstances(case: CaseComparison) -> list[Block]:

@@ -55,19 +55,24 @@ class Figure:
     @property
     def short(self) -> str:
         """The same without n."""
-        found, (scale, unit) = self.estimate, scale_of(self.series.unit)
-        if found.value is None:
-            return UNKNOWN
-        tail = "" if unit in ("", "tokens") else f" {unit}"
-        value = rounded(found.value * scale)
-        if found.low is None or found.high is None:
-            return f"{value}{tail}"
-        return f"{value} [{rounded(found.low * scale)}, {rounded(found.high * scale)}]{tail}"
+        return estimate_words(self.estimate, self.series.unit)
 
     @property
     def n_words(self) -> str:
         """e.g. `n=3 repeats`."""
         return f"n={UNKNOWN if self.n is None else self.n} {sampled(self.series)}"
+
+
+def estimate_words(found: Estimate, unit: str) -> str:
+    """e.g. `56.80 [55.91, 57.70] tok/s`; seconds in milliseconds, shares in percent."""
+    scale, told = scale_of(unit)
+    if found.value is None:
+        return UNKNOWN
+    tail = "" if told in ("", "tokens") else f" {told}"
+    value = rounded(found.value * scale)
+    if found.low is None or found.high is None:
+        return f"{value}{tail}"
+    return f"{value} [{rounded(found.low * scale)}, {rounded(found.high * scale)}]{tail}"
 
 
 def sampled(series: Series) -> str:

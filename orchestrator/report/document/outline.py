@@ -37,6 +37,7 @@ def document(reported: Reported, *, made_unix_s: float | None, tool: str) -> Doc
     ]
     return Document(
         title=_title(reported),
+        file_stem=_file_stem(reported),
         verdict=sentence,
         tone=tone,
         about=f"{_about(reported)} Report made {moment(made_unix_s)} by {tool}.",
@@ -46,16 +47,18 @@ def document(reported: Reported, *, made_unix_s: float | None, tool: str) -> Doc
     )
 
 
-def file_stem(made: Document) -> str:
-    """A file's name made of the title, without an ending."""
-    return re.sub(r"[^A-Za-z0-9.]+", "-", f"report-{made.title}")[:100].strip("-.")
-
-
 def _title(reported: Reported) -> str:
     names = [named(subject.run_id) for subject in reported.subjects]
     if len(names) == 1:
         return names[0]
     return " and ".join(names) if len(names) == 2 else f"{len(names)} runs"
+
+
+def _file_stem(reported: Reported) -> str:
+    """e.g. `report-drafter-2`, `report-300-runs-to-bench-0299`."""
+    names = [subject.run_id for subject in in_time(reported.subjects)]
+    told = names[0] if len(names) == 1 else f"{len(names)}-runs-to-{names[-1]}"
+    return re.sub(r"[^A-Za-z0-9.]+", "-", f"report-{told}")[:100].strip("-.")
 
 
 def _about(reported: Reported) -> str:

@@ -6,22 +6,24 @@ from collections.abc import Sequence
 from orchestrator.compare.metrics import metric_of
 from orchestrator.records.measurement import Fact, Measurement, MeasurementSet
 from orchestrator.report.document.blocks import Block, Chart, Section, Table, Text, Trace
-from orchestrator.report.document.figures import case_words, figure, rounded, scale_of, series_of, title_of
+from orchestrator.report.document.figures import case_words, fact_of, figure, rounded, scale_of, series_of, title_of
 from orchestrator.report.document.subject import BaselineMove, Reported, Subject, in_time
 from orchestrator.report.moments import moment
 from orchestrator.report.words import UNKNOWN
 
 Key = tuple[str, tuple[Fact, ...]]
+LEAST = 3
+"""Runs from which a trend is drawn; two are compared instead."""
 MOST = 4
 """Figures drawn."""
 
 
 def trend_section(reported: Reported) -> Section | None:
-    """A figure a primary metric over the runs, oldest first, and every move of a baseline; None for a single run."""
+    """A figure a primary metric over the runs, oldest first, and every move of a baseline; None below three runs."""
     runs = in_time(reported.subjects)
-    if len(runs) < 2:
+    if len(runs) < LEAST and not reported.moves:
         return None
-    keys = _most_told(runs)
+    keys = _most_told(runs) if len(runs) >= LEAST else []
     blocks: list[Block] = [_chart(number, key, runs, reported.moves) for number, key in enumerate(keys[:MOST], start=1)]
     if len(keys) > MOST:
         more = "; ".join(f"{title_of(metric)}, {case_words(case)}" for metric, case in keys[MOST : MOST + 8])
@@ -29,7 +31,7 @@ def trend_section(reported: Reported) -> Section | None:
     if reported.moves:
         blocks.append(_moves(reported.moves))
     if not blocks:
-        blocks.append(Text(text="No primary metric was measured by two of these runs.", kind="note"))
+        blocks.append(Text(text="No primary metric was measured by several of these runs.", kind="note"))
     return Section(name="trend", title="Trend over runs", blocks=tuple(blocks))
 
 
@@ -44,7 +46,8 @@ def _most_told(runs: Sequence[Subject]) -> list[Key]:
                 metric = metric_of(series.metric)
                 if metric is not None and (metric.primary or series.metric == "best.first_step_accuracy"):
                     counts[series.metric, one.case] += 1
-    return [key for key, count in counts.most_common() if count > 1]
+    ranked = sorted(counts.items(), key=lambda item: (-item[1], fact_of(item[0][1], "side") == "plain"))
+    return [key for key, count in ranked if count > 1]
 
 
 def _chart(number: int, key: Key, runs: Sequence[Subject], moves: Sequence[BaselineMove]) -> Chart:
@@ -100,7 +103,7 @@ def _meant(key: Key, runs: Sequence[Subject], moves: Sequence[BaselineMove]) -> 
         for place, run in enumerate(runs, start=1):
             when = run.measured.created_unix_s
             move = None if when is None else next((one for one in reversed(own) if one.since_unix_s <= when), None)
-            value = None if move is None else _value(move, key)
+            value = None if move is None else _value(move, key, one_load=_is_one_load(key, runs))
             if value is not None:
                 x.append(float(place))
                 y.append(value)
@@ -109,13 +112,25 @@ def _meant(key: Key, runs: Sequence[Subject], moves: Sequence[BaselineMove]) -> 
     return tuple(found[:3])
 
 
-def _value(move: BaselineMove, key: Key) -> float | None:
+def _is_one_load(key: Key, runs: Sequence[Subject]) -> bool:
+    """Whether the side has this one load in all runs: only then a number without a load can be meant for it."""
+    metric, case = key
+    side = fact_of(case, "side")
+    measurements = (one for run in runs for one in run.measured.measurements)
+    return all(
+        one.case == case
+        for one in measurements
+        if fact_of(one.case, "side") == side and series_of(one, (metric,)) is not None
+    )
+
+
+def _value(move: BaselineMove, key: Key, *, one_load: bool) -> float | None:
     metric, case = key
     known = metric_of(metric)
     scale = 1.0 if known is None else scale_of(known.unit)[0]
     typed = dict(move.numbers).get(metric)
     if typed is not None:
-        return scale * typed
+        return scale * typed if one_load else None
     one = None if move.measured is None else _measurement(move.measured, case)
     series = None if one is None else series_of(one, (metric,))
     if one is None or series is None:

@@ -88,7 +88,7 @@ def _trace(axes: "Axes", trace: Trace, number: int) -> None:
     axes.plot(trace.x, trace.y, color=colour, linewidth=1.6, linestyle=line, marker=marker, markersize=size)
     for x, low, high in zip(trace.x, trace.low, trace.high, strict=False):
         if low is not None and high is not None and math.isfinite(low) and math.isfinite(high):
-            axes.plot((x, x), (low, high), color=colour, linewidth=0.7 if many else 1.2)
+            axes.plot((x, x), (low, high), color=colour, linewidth=0.7 if many else 1.2, alpha=0.4 if many else 1)
             if not many:
                 axes.plot((x, x), (low, high), color=colour, linestyle="none", marker="_", markersize=7)
 

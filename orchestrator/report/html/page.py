@@ -6,7 +6,6 @@ import hashlib
 from typing import TYPE_CHECKING, Any
 
 from orchestrator.report.document.blocks import Block, Chart, Document, Items, Table, Text
-from orchestrator.report.document.outline import file_stem
 from orchestrator.report.document.values import without_samples
 from orchestrator.report.document_json import json_text
 from orchestrator.report.html.drawing import DASHES, drawn, role_of
@@ -56,7 +55,7 @@ def html_page(document: Document) -> str:
         data=data,
         data_ending=ending,
         data_whole=whole,
-        data_name=f"{file_stem(document)}.{ending}",
+        data_name=f"{document.file_stem}.{ending}",
     )
 
 
