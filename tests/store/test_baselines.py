@@ -1,0 +1,163 @@
+"""Baselines on disk: records that never change, names whose history only grows, two processes at once."""
+
+import base64
+import json
+import multiprocessing
+import zlib
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from orchestrator.errors import NotFoundError, StoreError
+from orchestrator.records import BaselineEntry
+from orchestrator.records import packed as packing
+from orchestrator.records.measurement import Fact, Measurement, MeasurementSet, Series
+from orchestrator.records.packed import packed, sha256_of, unpacked
+from orchestrator.store import Store
+
+
+def measured(run_id: str = "run-1", *, prompts: int = 3, value: float = 1.5) -> MeasurementSet:
+    keys = tuple(f"prompt-{number}" for number in range(prompts))
+    series = Series(
+        metric="accept_length_pooled", unit="tokens", definition="d", level="prompt", keys=keys, y=(value,) * prompts,
+        x=(1.0,) * prompts,
+    )  # fmt: skip
+    case = (Fact(name="side", value="spec"), Fact(name="note", value='"name": 1,\n "value": {'))
+    return MeasurementSet(
+        run_id=run_id, origin="own", tool="t", job_kind="bench",
+        measurements=(Measurement(case=case, series=(series,), hard=(Fact(name="gpu", value=None),)),),
+    )  # fmt: skip
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "home", tmp_path / "project")
+
+
+def test_a_record_is_read_as_it_was_and_its_lines_can_be_compared() -> None:
+    one, other = measured(), replace(measured(), tool="u")
+    text = packed(one).decode()
+    assert unpacked(text, where="f") == (one, sha256_of(one))
+    assert '{"name": "side", "value": "spec"}' in text
+    assert '{"name": "gpu", "value": null}' in text
+    changed = [a for a, b in zip(text.splitlines(), packed(other).decode().splitlines(), strict=True) if a != b]
+    assert [line.split('"')[1] for line in changed] == ["sha256", "tool"]
+    assert packed(one) == packed(one)
+
+
+def test_raw_numbers_are_packed() -> None:
+    many = measured(prompts=10_000)
+    text = packed(many)
+    assert len(text) < 60_000
+    assert unpacked(text, where="f")[0] == many
+
+
+def test_whoever_formats_the_file_or_packs_it_anew_changes_nothing() -> None:
+    value = json.loads(packed(measured()))
+    assert unpacked(json.dumps(value, sort_keys=True), where="f")[0] == measured()
+    series = value["content"]["measurements"][0]["series"][0]
+    arrays = zlib.decompress(base64.b64decode(series["packed"]))
+    series["packed"] = base64.b64encode(zlib.compress(arrays, 1)).decode()
+    assert unpacked(json.dumps(value), where="f")[0] == measured()
+
+
+@pytest.mark.parametrize(
+    "hole",
+    [
+        "",
+        "!",
+        "AAAA",
+        7,
+        None,
+        base64.b64encode(zlib.compress(b"{}")).decode(),
+        base64.b64encode(zlib.compress(b"[")).decode(),
+        base64.b64encode(zlib.compress(b'{"keys":[],"clusters":[],"y":[NaN],"x":[]}')).decode(),
+    ],
+)
+def test_packed_numbers_that_are_none_are_refused_with_their_place(hole: object) -> None:
+    value = json.loads(packed(measured()))
+    value["content"]["measurements"][0]["series"][0]["packed"] = hole
+    with pytest.raises(StoreError, match="some/file: series 1: expected packed"):
+        unpacked(json.dumps(value), where="some/file")
+
+
+@pytest.mark.parametrize(
+    "content", [None, [], {}, {"measurements": 7}, {"measurements": [[]]}, {"measurements": [{"series": [1]}]}]
+)
+def test_other_content_is_refused(content: object) -> None:
+    value = {"schema_version": 1, "sha256": "0", "content": content}
+    with pytest.raises(StoreError, match="some/file"):
+        unpacked(json.dumps(value), where="some/file")
+
+
+def test_a_packed_bomb_is_not_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packing, "MAX_ARRAY_BYTES", 1000)
+    with pytest.raises(StoreError, match="series 1: expected packed numbers, found: more than"):
+        unpacked(packed(measured(prompts=1000)), where="f")
+
+
+def test_a_record_that_is_there_stays(store: Store) -> None:
+    first = store.names.keep(measured())
+    assert first == sha256_of(measured())
+    assert store.names.keep(measured(value=2.0)) == first
+    entry = BaselineEntry(run_id="run-1", record_sha256=first, set_at_unix_s=1)
+    assert store.names.measured(entry) == measured()
+
+
+def test_a_record_goes_with_the_last_name_whose_history_needs_it(store: Store) -> None:
+    for number, name in enumerate(("a", "a", "b")):
+        run_id = f"run-{number}"
+        entry = BaselineEntry(run_id=run_id, record_sha256=store.names.keep(measured(run_id)), set_at_unix_s=number)
+        store.set_baseline(name, entry)
+    shared = BaselineEntry(run_id="run-0", record_sha256=sha256_of(measured("run-0")), set_at_unix_s=9)
+    store.set_baseline("b", shared)
+    assert store.names.remove("a") == ("run-1",)
+    assert store.names.measured(shared) == measured("run-0")
+    assert store.names.remove("b") == ("run-0", "run-2")
+    assert list((store.names.folder / "records").iterdir()) == []
+    with pytest.raises(NotFoundError):
+        store.names.remove("b")
+
+
+@pytest.mark.parametrize("run_id", ["../../evil", "", "A", "a/b", ".x"])
+def test_a_name_from_elsewhere_cannot_lead_out_of_the_folder(store: Store, run_id: str) -> None:
+    path = store.names.folder / "main.json"
+    path.parent.mkdir()
+    entry = {"run_id": run_id, "record_sha256": "0" * 64, "set_at_unix_s": 1.0}
+    path.write_text(json.dumps({"schema_version": 1, "name": "main", "history": [entry]}))
+    with pytest.raises(StoreError, match="expected a run id"):
+        store.baseline("main")
+
+
+def test_a_name_must_be_its_files(store: Store) -> None:
+    store.set_baseline("main", BaselineEntry(run_id="r", set_at_unix_s=1))
+    (store.names.folder / "main.json").rename(store.names.folder / "other.json")
+    with pytest.raises(StoreError, match="expected the baseline `other`, found: main"):
+        store.baseline("other")
+
+
+def _promote(home: Path, project: Path, first: int) -> None:
+    store = Store(home, project)
+    for number in range(first, first + 8):
+        run_id = f"run-{number}"
+        entry = BaselineEntry(run_id=run_id, record_sha256=store.names.keep(measured(run_id)), set_at_unix_s=number)
+        store.set_baseline("shared", entry)
+        store.add_imported(replace(measured(f"theirs-{number}"), origin="imported", job_kind="imported"))
+        store.add_imported(replace(measured("same"), origin="imported", job_kind="imported"))
+
+
+def test_two_processes_promote_and_import_at_once(store: Store) -> None:
+    context = multiprocessing.get_context("spawn")
+    assert store.project is not None
+    workers = [context.Process(target=_promote, args=(store.home, store.project, first)) for first in (0, 100)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(60)
+    assert [worker.exitcode for worker in workers] == [0, 0]
+    history = store.baseline("shared").history
+    assert len(history) == 16
+    assert all(store.names.measured(entry) is not None for entry in history)
+    assert len(store.list()) == 17
+    assert [run for run in store.list() if run.problem] == []
