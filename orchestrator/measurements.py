@@ -51,6 +51,11 @@ def measurements_of(store: Store, record: RunRecord) -> MeasurementSet:
     return made
 
 
+def set_of_run(store: Store, run_id: str) -> MeasurementSet:
+    """The measurements of a run of that very id, own or imported. Raises as `measurements_of`, NotFoundError."""
+    return store.imported(run_id) if store.is_imported(run_id) else measurements_of(store, store.load_exact(run_id))
+
+
 def _measure(store: Store, record: RunRecord) -> MeasurementSet:
     report = review(store, record)
     run = store.run_dir(record.run_id)

@@ -3,7 +3,7 @@
     RUN             a run's id, the beginning of one, or `last`; also an imported run
     baseline:NAME   what a baseline means now: a run's measurements as they were promoted, or typed numbers
     published:NAME  a number that somebody published
-    FILE            a file with a `/` or an ending: measurements.json, or what another tool wrote
+    FILE            a file with a `/` or an ending: measurements.json, an exported run, or what another tool wrote
     A,B,C           several of these together
     JOB~N           the N newest valid runs of a kind: `bench~5`
     JOB@TAG         every valid run of a kind with that tag, or the N newest of them, `JOB@TAG~N`
@@ -19,7 +19,8 @@ from pathlib import Path
 
 from orchestrator.compare.pooling import Operand
 from orchestrator.errors import InvalidRunError, NotFoundError, StoreError, UsageError
-from orchestrator.measurements import measurements_of
+from orchestrator.measured_files import file_set
+from orchestrator.measurements import set_of_run
 from orchestrator.published import published_set
 from orchestrator.records import Baseline, BaselineNumber
 from orchestrator.records.measurement import Measurement, MeasurementSet, Series
@@ -54,8 +55,7 @@ def baseline_set(store: Store, name: str) -> MeasurementSet:
 
 def run_set(store: Store, reference: str) -> MeasurementSet:
     """The measurements of a run, own or imported. Raises as `operand`."""
-    run_id = store.resolve(reference)
-    return store.imported(run_id) if store.is_imported(run_id) else measurements_of(store, store.load_exact(run_id))
+    return set_of_run(store, store.resolve(reference))
 
 
 def _sets(store: Store, word: str) -> Iterator[MeasurementSet]:
@@ -66,7 +66,7 @@ def _sets(store: Store, word: str) -> Iterator[MeasurementSet]:
     elif colon and kind == "published":
         yield published_set(name)
     elif "/" in word or word.endswith(FILE_ENDINGS):
-        yield _of_file(Path(word))
+        yield file_set(Path(word))
     elif chosen and any(chosen.groups()[1:]):
         yield from _chosen(store, word, *chosen.groups())
     else:
@@ -159,7 +159,3 @@ def _number(number: BaselineNumber) -> Series:
     known = metric_of(number.metric)
     unit = number.unit or ("" if known is None else known.unit)
     return Series(metric=number.metric, unit=unit, definition="", level="summary", y=(number.value,))
-
-
-def _of_file(path: Path) -> MeasurementSet:
-    raise NotFoundError(f"cannot read: {path}")

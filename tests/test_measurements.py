@@ -51,7 +51,7 @@ def test_a_served_run_has_prompts_for_acceptance_and_repeats_for_speed(store: St
     assert (facts["draft"], facts["num_steps"], facts["gpu"], facts["cache_policy"]) == (
         "none",
         "none",
-        "none",
+        "none, CPU",
         "flushed before each point",
     )
     assert {fact.name: fact.value for fact in spec.hard}["num_steps"] == "3"

@@ -47,7 +47,7 @@ class BenchFacts:
         found: dict[str, str | None] = {name: _told(servers, name, key) for name, key in HARD_ARGUMENTS.items()}
         for name, key in DRAFT_ARGUMENTS.items():
             found[name] = "none" if load.side == "plain" else _told(servers, name, key)
-        found["gpu"] = " + ".join(sorted(set(self._result.gpus))) or "none"
+        found["gpu"] = " + ".join(sorted(set(self._result.gpus))) or "none, CPU"
         found |= {
             "dataset": PurePosixPath(workload.source).name or workload.source,
             "prompts_sha256": workload.sha256[:16],

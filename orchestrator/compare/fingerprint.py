@@ -22,6 +22,7 @@ IMPLIED = {
     "side": ("side", *DRAFT_ARGUMENTS, "simulated_acceptance"),
     "draft": ("draft", "draft_folder"),
     "num_steps": ("num_steps", "num_draft_tokens"),
+    "eagle_topk": ("eagle_topk", "num_draft_tokens"),
     "gpu": ("gpu", "gpus_of_the_host"),
     **dict.fromkeys(PROMPTS, PROMPTS),
 }

@@ -11,6 +11,8 @@ from orchestrator.compare.stats import Estimate
 from orchestrator.records.measurement import Measurement, Series
 
 NOTHING = Estimate(value=None, rows=0)
+FEW = 3
+"""Figures of a side up to which it is somebody's number, and worth saying what else could be held against ours."""
 
 
 def compare_metrics(
@@ -32,8 +34,9 @@ def compare_metrics(
         if name in mine and name in other:
             found.append(_both(metric, mine[name], other[name], margin, loose=typed or asked.force))
         elif name in other or name in asked.metrics:
-            found.append(_one(metric, mine.get(name), other.get(name), margin, tuple(mine)))
-    return tuple(found if barred is None else (_without_change(item, barred) for item in found))
+            has = tuple(mine) if len(other) <= FEW else ()
+            found.append(_one(metric, mine.get(name), other.get(name), margin, has))
+    return tuple(found if barred is None else (_barred(item, barred) for item in found))
 
 
 def figure_of(metric: Metric, series: Series) -> Estimate:
@@ -55,7 +58,7 @@ def _one(metric: Metric, ours: Series | None, theirs: Series | None, margin: flo
     assert series is not None
     alone = compare_series(metric, series, series, margin=margin)
     missing = "the other side has none" if theirs is None else f"this side has no {metric.name}"
-    if theirs is not None and len(has) <= 20:
+    if theirs is not None and has:
         missing += f"; it has {', '.join(has)}"
     return dataclasses.replace(
         _without_change(alone, "not comparable"),
@@ -65,6 +68,11 @@ def _one(metric: Metric, ours: Series | None, theirs: Series | None, margin: flo
         n_theirs=0 if theirs is None else alone.n_theirs,
         note=missing,
     )
+
+
+def _barred(item: Comparison, verdict: Verdict) -> Comparison:
+    """Without what its samples alone would say: the circumstances are the reason."""
+    return dataclasses.replace(_without_change(item, verdict), note="")
 
 
 def _without_change(item: Comparison, verdict: Verdict) -> Comparison:

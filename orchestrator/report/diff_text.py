@@ -17,6 +17,7 @@ LEGEND = (
     "* decides the verdict. Change: this against reference (pt = points), [..] its 95 % interval; p of it, corrected "
     "where several decide. Improved, regressed: beyond the margin; equivalent: within it."
 )
+PERCENTILES = ("_p90", "_p95", "_p99")
 
 
 def diff_text(found: SetComparison, asked: Asked, width: int = 80) -> str:
@@ -33,8 +34,14 @@ def diff_text(found: SetComparison, asked: Asked, width: int = 80) -> str:
 def table_rows(case: CaseComparison, asked: Asked) -> list[list[str]]:
     """A line a metric, those that decide first."""
     head = ["metric", "reference", "this", "change", "n", "p", "verdict"]
-    lines = sorted(_once(case.comparisons), key=lambda item: not decides(item, asked, case.comparisons))
+    lines = sorted(_shown(case, asked), key=lambda item: not decides(item, asked, case.comparisons))
     return [head, *(_row(item, decides(item, asked, case.comparisons)) for item in lines)]
+
+
+def _shown(case: CaseComparison, asked: Asked) -> list[Comparison]:
+    """What a text has room for: percentiles only where they are asked for."""
+    once = _once(case.comparisons)
+    return [item for item in once if item.metric.name in asked.metrics or not item.metric.name.endswith(PERCENTILES)]
 
 
 def _once(comparisons: Sequence[Comparison]) -> list[Comparison]:
@@ -72,15 +79,25 @@ def _case(case: CaseComparison, asked: Asked, width: int) -> list[str]:
         ("runs with", [_change(item) for item in case.arguments]),
         ("also differs", [_change(item) for item in case.soft]),
         ("not told", [", ".join(case.unknown)] if case.unknown else []),
-        ("this", case.ours.warnings),
-        ("reference", case.theirs.warnings),
-        ("note", _metric_notes(case)),
+        *_warnings(case),
+        ("note", _metric_notes(_shown(case, asked))),
+        ("note", _hidden(case, asked)),
         ("note", ["best.* are declared.*: the reading that fits best is the declared one"] if _is_best(case) else []),
     )
     for name, told in sections:
         for text in told:
             lines += wrapped(f"{name}: {text}", width, "  ")
     return lines
+
+
+def _warnings(case: CaseComparison) -> list[tuple[str, list[str]]]:
+    """What is to be kept in mind of a side, or of both alike."""
+    ours, theirs = case.ours.warnings, case.theirs.warnings
+    return [
+        ("both", [text for text in ours if text in theirs]),
+        ("this", [text for text in ours if text not in theirs]),
+        ("reference", [text for text in theirs if text not in ours]),
+    ]
 
 
 def _change(item: Difference) -> str:
@@ -91,13 +108,20 @@ def _is_best(case: CaseComparison) -> bool:
     return len(_once(case.comparisons)) < len(case.comparisons)
 
 
-def _metric_notes(case: CaseComparison) -> Sequence[str]:
+def _metric_notes(shown: Sequence[Comparison]) -> Sequence[str]:
     """What is to be said of metrics, each sentence once with all whom it concerns."""
     by_note: dict[str, list[str]] = {}
-    for item in case.comparisons:
-        if item.note:
-            by_note.setdefault(item.note, []).append(item.metric.name)
+    for item in shown:
+        told = [part for part in item.note.split("; ") if not part.startswith("not tested")]  # the table says it
+        note = "; ".join(told)
+        if note:
+            by_note.setdefault(note, []).append(item.metric.name)
     return [f"{note} ({', '.join(names[:3])}{', ...' if len(names) > 3 else ''})" for note, names in by_note.items()]
+
+
+def _hidden(case: CaseComparison, asked: Asked) -> list[str]:
+    hidden = len(_once(case.comparisons)) - len(_shown(case, asked))
+    return [f"{hidden} percentiles: --json, or --metric ttft_s_p90"] if hidden else []
 
 
 def _rest(found: SetComparison, width: int) -> list[str]:

@@ -52,9 +52,11 @@ def change_figure(change: Estimate, *, points: bool) -> str:
 
 
 def samples(item: Comparison) -> str:
-    """e.g. `80 pairs`, `5 v 5`."""
+    """e.g. `80 pairs`, `5 v 5`, `5 v number`."""
     if item.pairs is not None:
         return f"{item.pairs} pairs"
+    if item.level == "summary" and 1 in (item.n_ours, item.n_theirs):
+        return f"{item.n_ours} v number" if item.n_theirs == 1 else f"number v {item.n_theirs}"
     return f"{item.n_ours} v {item.n_theirs}"
 
 

@@ -1,0 +1,40 @@
+"""A file as one side of a comparison, without keeping it: an exported run, or measurements as this tool writes them."""
+
+import json
+import tempfile
+from pathlib import Path
+
+from orchestrator.errors import InvalidRunError, NotFoundError
+from orchestrator.measurements import set_of_run
+from orchestrator.records import read_record
+from orchestrator.records.measurement import MeasurementSet
+from orchestrator.store import Store
+from orchestrator.store.intake import take_in
+from orchestrator.store.unpacking import read_bounded
+
+_GZIP = b"\x1f\x8b"
+
+
+def file_set(path: Path) -> MeasurementSet:
+    """The measurements in a file.
+
+    Raises NotFoundError where there is none, UsageError where it is too large, InvalidRunError naming what is wrong.
+    """
+    if not path.exists():
+        raise NotFoundError(f"no such file: {path}", hint="a run's id or the beginning of one has no `/` and no ending")
+    data = read_bounded(path)
+    if not data.startswith(_GZIP) and _is_bare(data):
+        return read_record(MeasurementSet, data, where=str(path), error=InvalidRunError)
+    with tempfile.TemporaryDirectory(prefix="eagle3-remote-") as folder:
+        store = Store(Path(folder))
+        run_id, _ = take_in(store.home, path)
+        return set_of_run(store, run_id)
+
+
+def _is_bare(data: bytes) -> bool:
+    """Whether it is `measurements.json`: a MeasurementSet as it stands, not packed with its hash."""
+    try:
+        value = json.loads(data)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(value, dict) and "measurements" in value and "schema_version" in value

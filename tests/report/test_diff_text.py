@@ -1,0 +1,104 @@
+"""Comparisons against golden files; `EAGLE3_WRITE_GOLDEN=1 pytest tests/report` writes them anew."""
+
+import json
+import random
+
+from orchestrator.compare.asked import Asked
+from orchestrator.compare.diff import compare_many, compare_sets
+from orchestrator.compare.pivot import pivot
+from orchestrator.compare.pooling import Operand
+from orchestrator.records.measurement import Measurement, Series
+from orchestrator.report.diff_json import diff_json
+from orchestrator.report.diff_many import many_text
+from orchestrator.report.diff_markdown import diff_markdown
+from orchestrator.report.diff_text import diff_text
+from orchestrator.report.pivot_text import pivot_json, pivot_text
+from tests.compare.test_diff import BASE, BETTER, WORSE, side
+from tests.report.test_text import check
+from tests.support.made_sets import lengths, measurement, throughputs
+
+SOFT = {"sglang_version": "0.5.22", "host": "gpu1"}
+
+
+def load(speeds: tuple[float, ...], length: float, **more: object) -> Measurement:
+    """A load of 40 prompts whose accept lengths are around `length`."""
+    draws = random.Random(5)
+    verifies = [float(draws.randint(40, 90)) for _ in range(40)]
+    tokens = [round(steps * (length + draws.uniform(-0.3, 0.3)), 3) for steps in verifies]
+    return measurement(throughputs(*speeds), lengths(tokens, verifies), **more)  # type: ignore[arg-type]
+
+
+def old() -> Operand:
+    made = load(BASE, 1.9, soft=SOFT, arguments={"page_size": "1"}, histogram=(900, 400, 20, 5))
+    return side(made, label="bench-old")
+
+
+def new(speeds: tuple[float, ...] = BETTER, **more: object) -> Operand:
+    soft, arguments = {**SOFT, "sglang_version": "0.5.23"}, {"page_size": "64"}
+    hard = {"draft": "/srv/draft-2"}
+    made = load(speeds, 2.2, soft=soft, arguments=arguments, hard=hard, histogram=(500, 600, 200, 60), **more)
+    return side(made, label="bench-new")
+
+
+def test_an_improvement_with_everything_beside_it() -> None:
+    asked = Asked(vary=("draft",))
+    found = compare_sets(new(), old(), asked)
+    check("diff_improved.txt", diff_text(found, asked))
+    check("diff_improved.md", diff_markdown([found], asked))
+    value = json.loads(json.dumps(diff_json([found], asked), allow_nan=False))
+    (case,) = value["comparisons"][0]["cases"]
+    assert (value["verdict"], case["varied"][0]["name"]) == ("improved", "draft")
+    throughput = next(line for line in case["metrics"] if line["metric"]["name"] == "output_throughput_tok_s")
+    assert throughput["definition"] == "output tokens / seconds from the first send to the last token"
+    assert (throughput["n_this"], throughput["n_reference"], throughput["decides"]) == (5, 5, True)
+
+
+def test_what_is_not_comparable_and_what_is_no_measurement() -> None:
+    asked = Asked()
+    check("diff_not_comparable.txt", diff_text(compare_sets(new(), old(), asked), asked))
+    broken = new(invalid=("1 of 8 requests failed at 1 user (spec): this load is no measurement",))
+    check("diff_invalid.txt", diff_text(compare_sets(broken, old(), asked), asked))
+
+
+def test_what_so_few_runs_cannot_show_is_told() -> None:
+    asked = Asked(metrics=("output_throughput_tok_s",))
+    shaky = side(measurement(throughputs(88.0, 93.0, 85.0, 96.0, 90.0)), label="bench-new")
+    steady = side(measurement(throughputs(*BASE)), label="bench-old")
+    check("diff_inconclusive.txt", diff_text(compare_sets(shaky, steady, asked), asked))
+
+
+def test_a_typed_number_is_marked_as_one() -> None:
+    number = Series(metric="output_throughput_tok_s", unit="tok/s", definition="", level="summary", y=(90.0,))
+    made = Measurement(case=(), series=(number,))
+    typed = side(made, label="baseline plain", origin="typed", source="me@laptop")
+    asked = Asked()
+    check("diff_typed.txt", diff_text(compare_sets(side(measurement(throughputs(*BETTER))), typed, asked), asked))
+
+
+def test_many_against_the_first() -> None:
+    asked = Asked(vary=("draft",))
+    sides = [old(), new(), side(load(WORSE, 1.9, soft=SOFT, arguments={"page_size": "1"}), label="bench-slow")]
+    check("diff_many.txt", many_text(compare_many(sides, asked), asked))
+
+
+def test_a_table_by_a_circumstance() -> None:
+    loads = [
+        measurement(throughputs(*values), case={"side": "spec", "concurrency": users})
+        for users, values in (("16", WORSE), ("4", BETTER), ("1", BASE))
+    ]
+    faster = [
+        measurement(throughputs(*(value * 1.1 for value in values)), case={"side": "spec", "concurrency": users})
+        for users, values in (("1", BASE), ("4", BETTER))
+    ]
+    tables = pivot([side(*loads, label="old"), side(*faster, label="new")], "concurrency", Asked())
+    check("pivot.txt", pivot_text(tables))
+    assert [value for value, _ in tables[0].rows] == ["1", "4", "16"]
+    assert tables[0].rows[2][1][1] is None
+    assert json.loads(json.dumps(pivot_json(tables), allow_nan=False))["tables"][0]["columns"] == ["old", "new"]
+    (alone,) = pivot([side(*loads, label="old")], "concurrency", Asked())
+    first, second = alone.rows[0][1][0], alone.rows[1][1][0]
+    assert first is not None
+    assert first.comparison is None
+    assert second is not None
+    assert second.comparison is not None
+    assert second.comparison.verdict == "improved"
