@@ -13,6 +13,7 @@ from orchestrator.compare.step_cost import StepCost
 from orchestrator.diagnosis.finding import CheckResult, Evidence
 from orchestrator.diagnosis.verdict import Effect
 from orchestrator.records import Baseline, BaselineEntry, BaselineNumber
+from orchestrator.records.measurement import Measurement, MeasurementSet, Series
 from orchestrator.report.baseline_text import baseline_text, baselines_text
 from orchestrator.report.content import RunReport, report_standalone
 from orchestrator.report.json import run_json
@@ -381,7 +382,18 @@ def test_baselines() -> None:
     entry = BaselineEntry(
         numbers=(throughput, length), source="me@laptop", set_at_unix_s=1767323045.0, note="no drafter"
     )
-    check("baseline.txt", baseline_text(baseline(entry)))
+    numbers = tuple(
+        Series(metric=one.metric, unit=one.unit or "tokens", definition="", level="summary", y=(one.value,))
+        for one in entry.numbers
+    )
+    typed = MeasurementSet(
+        run_id="baseline:plain",
+        origin="typed",
+        tool="typed",
+        job_kind="typed",
+        measurements=(Measurement(case=(), series=numbers),),
+    )
+    check("baseline.txt", baseline_text(baseline(entry), typed, 80))
     check("baselines.txt", baselines_text((baseline(entry),)))
 
 
