@@ -195,8 +195,14 @@ def explain(lines: Iterable[str], what: str) -> JobFailure:
             f"the server failed: {what}{said}", hint="the end of its log is below", details=_decisive(lines, None)
         )
     signature, line = found
-    message = f"the server failed, {what}: {signature.message} ({signature.name}): {_short(line)}"
+    message = f"the server failed, {what}: {signature.message} ({signature.name}): {_short(_said(lines, line))}"
     return server_failure(message, hint=signature.hint, details=_decisive(lines, line))
+
+
+def _said(lines: tuple[str, ...], line: str) -> str:
+    """The line; where it is one of a traceback, the error that the traceback ends with."""
+    after = lines[lines.index(line) :]
+    return next((one for one in after if not one.startswith(" ")), line).strip()
 
 
 def _killed(lines: tuple[str, ...], what: str) -> JobFailure:
