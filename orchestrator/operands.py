@@ -44,7 +44,9 @@ def operand(store: Store, word: str) -> Operand:
 
 
 def baseline_operand(store: Store, name: str) -> Operand:
-    """What a baseline means now. Raises NotFoundError, StoreError, InvalidRunError."""
+    """What a baseline means now, or `published:NAME`. Raises NotFoundError, StoreError, InvalidRunError."""
+    if name.startswith("published:"):
+        return operand(store, name)
     return Operand(label=f"baseline {name}", sets=(baseline_set(store, name),))
 
 

@@ -130,7 +130,7 @@ def show(name: str, *, as_json: bool) -> None:
     """What a baseline means now: its figures, each with its n and interval; also of `published:NAME`."""
     import dataclasses
 
-    from orchestrator.operands import baseline_operand
+    from orchestrator.operands import baseline_set
 
     if name.startswith("published:"):
         from orchestrator.published import published_set
@@ -139,7 +139,7 @@ def show(name: str, *, as_json: bool) -> None:
     else:
         store = open_store()
         found = store.baseline(name)
-        (measured,) = baseline_operand(store, name).sets
+        measured = baseline_set(store, name)
     if as_json:
         history = [] if found is None else [dataclasses.asdict(entry) for entry in found.history]
         console.out_json({"name": name, "history": history, "measurements": dataclasses.asdict(measured)})

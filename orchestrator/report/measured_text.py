@@ -17,7 +17,6 @@ ORIGINS = {
     "typed": "typed by somebody",
     "published": "published by others; not measured here",
 }
-SAMPLES = {"prompt": "prompts", "run": "repeats", "summary": ""}
 SHOWN_CASES = 12
 
 
@@ -68,7 +67,8 @@ def _cells(series: Series) -> list[str]:
     if series.level == "summary":
         n = UNKNOWN if series.n is None else str(series.n)
     else:
-        n = f"{figure.rows} {SAMPLES[series.level]}"
+        sample = "repeat" if series.level == "run" else "conversation" if series.clusters else "prompt"
+        n = f"{figure.rows} {sample}{'' if figure.rows == 1 else 's'}"
     value = UNKNOWN if figure.value is None else f"{figure.value:.5g} {series.unit}".rstrip()
     known = figure.low is not None and figure.high is not None
     return [series.metric, value, f"{figure.low:.5g} to {figure.high:.5g}" if known else UNKNOWN, n]

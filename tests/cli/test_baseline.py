@@ -1,5 +1,7 @@
 """`eagle3-remote baseline`: what may be one, where it is kept, what it means later."""
 
+import dataclasses
+import gzip
 import json
 import shutil
 from pathlib import Path
@@ -8,10 +10,13 @@ import pytest
 
 from orchestrator.records import BaselineEntry
 from orchestrator.records.measurement import Fact, Measurement, MeasurementSet, Series
+from orchestrator.records.packed import packed
 from orchestrator.store import Store
+from remote_payload.schema import to_json
 from tests.cli.conftest import Eagle
 from tests.cli.test_runs_baseline_diff import put_run
-from tests.support.made_runs import made_run
+from tests.support.made_bench import made_paired
+from tests.support.made_runs import made_run, put_files
 
 
 @pytest.fixture
@@ -288,3 +293,55 @@ def test_published_numbers_are_marked_and_found_by_model(eagle: Eagle, store: St
     assert missing.code == 6
     assert "did you mean: specbundle/kimi-k2-instruct" in missing.err
     assert not store.home.exists()
+
+
+def put_bench(store: Store, run_id: str, *, failing: bool = False) -> None:
+    """A served benchmark of three repeats at one user."""
+    record = made_run(run_id)
+    run = store.begin(dataclasses.replace(record, spec=dataclasses.replace(record.spec, job_kind="bench")))
+    result, requests = made_paired(accept=(0.9, 0.8, 0.7))
+    if failing:
+        requests = (dataclasses.replace(requests[0], error="refused"), *requests[1:])
+    lines = "".join(f"{to_json(item)}\n" for item in requests)
+    put_files(run, {"bench.json": to_json(result).encode(), "requests.jsonl.gz": gzip.compress(lines.encode())})
+
+
+def test_a_served_benchmark_is_a_baseline_unless_requests_failed(store: Store, eagle: Eagle) -> None:
+    put_bench(store, "served")
+    put_bench(store, "failing", failing=True)
+    assert eagle("baseline", "set", "main", "served").code == 0
+    shown = eagle("baseline", "show", "main").out
+    assert "side=spec concurrency=1" in shown
+    assert "3 repeats" in shown
+    refused = eagle("baseline", "set", "main", "failing")
+    assert refused.code == 5
+    assert "a baseline must be a valid measurement, `failing` is none: side=spec concurrency=1: " in refused.err
+    assert len(store.baseline("main").history) == 1
+
+
+def test_a_run_is_held_against_what_others_published(store: Store, eagle: Eagle) -> None:
+    put_bench(store, "served")
+    point = "published:specbundle/llama-3.1-8b-instruct/new/3-1-4/mtbench"
+    barred = eagle("diff", "served", "--against", point)
+    assert barred.code == 4
+    assert "published, not measured here" in " ".join(barred.out.split())
+    asked = ("--force", "--where", "side=spec", "--metric", "accept_length_per_verify", "--json")
+    forced = eagle("diff", "served", "--against", point, *asked)
+    assert (forced.code, forced.json["verdict"]) == (0, "improved")  # 3.18 [3.03, 3.35] against 2.90
+    assert eagle("diff", "served", "--against", "published:nothing").code == 6
+
+
+def test_a_record_of_another_version_stays_and_that_is_said(store: Store, eagle: Eagle) -> None:
+    put_run(store, "run-a1", 0.7)
+    eagle("baseline", "set", "one", "run-a1")
+    (measured,) = (store.names.measured(store.baseline("one").current),)
+    assert measured is not None
+    path = store.names.folder / "records" / "run-a1.json"
+    path.write_bytes(packed(dataclasses.replace(measured, tool="eagle3-remote 0.0.1")))
+    eagle("baseline", "rm", "one")  # its name is gone, and so is the record that no name needs
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(packed(dataclasses.replace(measured, tool="eagle3-remote 0.0.1")))
+    again = eagle("baseline", "set", "two", "run-a1")
+    assert again.code == 0
+    assert "`records/run-a1.json` was kept when this run was first promoted" in again.err
+    assert "eagle3-remote 0.0.1" in eagle("baseline", "show", "two").out
