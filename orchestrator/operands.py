@@ -44,8 +44,8 @@ def operand(store: Store, word: str) -> Operand:
 
 
 def baseline_operand(store: Store, name: str) -> Operand:
-    """What a baseline means now, or `published:NAME`. Raises NotFoundError, StoreError, InvalidRunError."""
-    if name.startswith("published:"):
+    """What a baseline means now, by its name alone, `baseline:NAME` or `published:NAME`. Raises as `operand`."""
+    if name.startswith(("baseline:", "published:")):
         return operand(store, name)
     return Operand(label=f"baseline {name}", sets=(baseline_set(store, name),))
 

@@ -78,7 +78,7 @@ def is_unsure(found: SetComparison, asked: Asked) -> bool:
 def _compared(ours: Operand, theirs: Operand, asked: Asked) -> SetComparison:
     mine, other = pooled(ours, asked.keeps), pooled(theirs, asked.keeps)
     pairs = matched(mine, other, implied(asked.vary))
-    cases = tuple(compare_case(a, b, asked, typed=not theirs.is_own or not ours.is_own) for a, b in pairs.pairs)
+    cases = tuple(compare_case(a, b, asked, typed=theirs.is_typed or ours.is_typed) for a, b in pairs.pairs)
     notes = [*pairs.notes, *_mixed(ours, mine), *_mixed(theirs, other), *_unvaried(cases, asked)]
     return SetComparison(
         ours=ours.sets,

@@ -30,6 +30,8 @@ def matched(ours: Mapping[Case, Measurement], theirs: Mapping[Case, Measurement]
     notes: list[str] = []
     pairs += _by_less(left, right, notes)
     pairs += [(mine, other) for other, mine in _by_less(right, left, notes)]
+    if not pairs and not notes:
+        notes += _apart(tuple(ours), tuple(theirs))
     order = {case: index for index, case in enumerate(ours)}
     pairs.sort(key=lambda pair: order[pair[0].case])
     return Matched(pairs=tuple(pairs), only_ours=tuple(left), only_theirs=tuple(right), notes=tuple(notes))
@@ -72,6 +74,16 @@ def _by_less(
                 f"--where {name.name}={name.value}"
             )
     return pairs
+
+
+def _apart(ours: Sequence[Case], theirs: Sequence[Case]) -> list[str]:
+    """What loads of which none is on both sides would have to be compared across."""
+    if not ours or not theirs:
+        return []
+    mine, other = _preferred(ours)[0], _preferred(theirs)[0]
+    names = dict.fromkeys(fact.name for fact in (*mine, *other) if (fact in mine) != (fact in other))
+    keys = " ".join(f"--vary {name}" for name in names)
+    return [f"no load is on both sides, {case_words(mine)} and {case_words(other)}: {keys} compares across them"]
 
 
 def _preferred(cases: Sequence[Case]) -> Sequence[Case]:

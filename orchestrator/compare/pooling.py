@@ -22,9 +22,9 @@ class Operand:
         return tuple(item for one in self.sets for item in one.measurements)
 
     @property
-    def is_own(self) -> bool:
-        """Whether all of it was measured, and not typed or published."""
-        return all(one.origin in ("own", "imported") for one in self.sets)
+    def is_typed(self) -> bool:
+        """Whether it is somebody's bare numbers, of which nobody said how they were counted."""
+        return any(one.origin == "typed" for one in self.sets)
 
 
 def pooled(operand: Operand, keep: Callable[[Measurement], bool]) -> dict[Case, Measurement]:

@@ -27,7 +27,7 @@ def test_a_regression_and_an_improvement_and_their_exit_codes(store: Store, eagl
     put_run(store, "high", 0.8)
     eagle("baseline", "set", "high", "high")
     worse = eagle("diff", "low", "--against", "high")
-    assert worse.code == 1
+    assert worse.code == eagle("diff", "low", "--against", "baseline:high").code == 1
     assert worse.out.startswith("Regressed: declared.accept_length_walk at split=train: ")
     assert "95 % interval" in worse.out
     assert "12 pairs" in worse.out
@@ -109,6 +109,17 @@ def test_a_typed_number_is_compared_where_the_run_has_it(store: Store, eagle: Ea
     assert better.code == 0
     assert "a typed number" in better.out
     assert "how theirs was counted is not told" in better.out
+
+
+def test_published_numbers_are_never_taken_for_own_ones(store: Store, eagle: Eagle) -> None:
+    put_served(store, "bench-a1")
+    words = ("bench-a1", "--against", "published:specbundle/kimi-k2-instruct/3-1-4/gsm8k")
+    assert eagle("diff", *words).code == 4
+    answer = eagle("diff", *words, "--vary", "concurrency")
+    assert (answer.code, answer.out.split(":")[0]) == (4, "Not comparable")
+    assert "published, not measured here" in " ".join(answer.out.split())
+    forced = eagle("diff", *words, "--vary", "concurrency", "--force")
+    assert (forced.code, "forced: the sides are not comparable: target" in forced.out) == (1, True)
 
 
 def test_names_that_mean_nothing_are_told_with_the_closest(store: Store, eagle: Eagle) -> None:

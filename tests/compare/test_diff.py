@@ -8,6 +8,7 @@ from orchestrator.compare.diff import compare_many, compare_sets, is_unsure, ove
 from orchestrator.compare.pooling import Operand
 from orchestrator.errors import UsageError
 from orchestrator.records.measurement import Measurement, MeasurementSet, Series
+from orchestrator.report.diff_verdict import verdict_lines
 from tests.support.made_sets import CASE, lengths, measurement, measurement_set, throughputs
 
 BASE = (90.1, 89.6, 90.4, 90.0, 89.9)
@@ -129,6 +130,14 @@ def test_a_typed_number_takes_our_definition_but_never_our_unit() -> None:
     assert against(dataclasses.replace(number, unit="req/s")).verdict == "not comparable"
 
 
+def test_a_published_number_is_held_by_its_own_definition() -> None:
+    number = Series(metric="output_throughput_tok_s", unit="tok/s", definition="theirs", level="summary", y=(90.0,))
+    published = side(Measurement(case=(), series=(number,)), label="published:x", origin="published")
+    ours = side(measurement(throughputs(*BETTER)), label="new")
+    assert compare_sets(ours, published, Asked()).verdict == "not comparable"
+    assert compare_sets(ours, published, Asked(force=True)).verdict == "improved"
+
+
 def test_a_number_without_a_load_fits_the_drafters_side_and_never_two_loads() -> None:
     loads = [
         measurement(throughputs(*BETTER), case={"side": name, "concurrency": users})
@@ -154,6 +163,7 @@ def test_loads_are_paired_by_what_they_are_and_the_rest_is_named() -> None:
     assert [case[1].value for case in found.only_theirs] == ["16"]
     none = compare_sets(side(ours[0]), side(theirs[1]), Asked())
     assert (none.verdict, none.cases) == ("not comparable", ())
+    assert none.notes[0].endswith("--vary concurrency compares across them")
     varied = compare_sets(side(ours[0]), side(theirs[1]), Asked(vary=("concurrency",)))
     assert [(item.name, item.ours, item.theirs) for item in only(varied).varied] == [("concurrency", "1", "16")]
 
@@ -193,6 +203,25 @@ def test_many_against_the_first_share_a_correction() -> None:
     assert [one.verdict for one in found] == ["improved", "regressed"]
     assert {one.theirs_label for one in found} == {"0"}
     assert {line(one, "output_throughput_tok_s").correction for one in found} == {"Benjamini-Hochberg"}
+
+
+def test_what_decides_between_two_sides_is_resampled_and_told() -> None:
+    tokens, verifies = [20.0, 22.0, 19.0, 25.0, 21.0, 23.0], [10.0, 11.0, 10.0, 12.0, 10.0, 11.0]
+    old, new = (measurement(lengths(tokens, some)) for some in (verifies, [8.0, 9.0, 9.0, 9.0, 8.0, 9.0]))
+    found = compared(new, old)
+    item = line(found, "accept_length_pooled")
+    assert item.bootstrap is not None
+    assert item.change.low is not None
+    assert item.bootstrap.low == pytest.approx(item.change.low, abs=0.05)
+    assert any(words.startswith("by resampling the prompts: +23.1 % [+") for words in verdict_lines(found, Asked()))
+    one, other = compare_many([side(old, label="old"), side(new, label="a"), side(new, label="b")], Asked())
+    assert line(one, "accept_length_pooled").bootstrap is line(other, "accept_length_pooled").bootstrap is None
+
+
+def test_equivalence_tells_its_own_test() -> None:
+    found = compared(measurement(throughputs(90.2, 89.8, 90.1, 90.3, 89.7)), measurement(throughputs(*BASE)))
+    assert found.verdict == "equivalent"
+    assert any(words.endswith("(two one-sided tests: p < 0.0001)") for words in verdict_lines(found, Asked()))
 
 
 def test_too_few_samples_are_no_alarm_and_unsure() -> None:
