@@ -106,7 +106,12 @@ def reindex() -> None:
     swept = rebuild(store.home, store.names.folders)
     judged = 0
     for run in store.list():
-        if run.has_result and run.verdict is None and run.job_kind in ("standalone", "bench"):
+        if (
+            run.has_result
+            and run.verdict is None
+            and run.phase != "imported"
+            and run.job_kind in ("standalone", "bench")
+        ):
             try:
                 review(store, store.load_exact(run.run_id))
                 judged += 1

@@ -11,20 +11,20 @@ from orchestrator.errors import InvalidRunError, UsageError
 from orchestrator.records import record_bytes
 from orchestrator.records.exported import ExportManifest
 from orchestrator.store.files import translated
-from orchestrator.store.layout import MEASUREMENTS, record_path
+from orchestrator.store.layout import MEASUREMENTS, VERDICT, record_path
 from remote_payload.rundir import RunDir, write_atomically
 from remote_payload.schema import ManifestFile
 
 MANIFEST = "eagle3-run.json"
 MAX_BYTES = 200 << 20
 """Of an archive, packed and unpacked: what a laptop reads at once."""
-_COPIES = (MEASUREMENTS, "measurements.key")
-"""Made of a run's result where they are needed."""
+COPIES = frozenset({MEASUREMENTS, "measurements.key", VERDICT})
+"""Beside a run of a host these are made of its result where they are needed; nobody else's are believed."""
 
 
 def run_files(run: RunDir) -> dict[str, bytes]:
     """The files of a run's folder by name, without what can be made of them. Raises InvalidRunError where too many."""
-    copies = _COPIES if record_path(run).is_file() else ()
+    copies = COPIES if record_path(run).is_file() else frozenset()
     with translated("read", run.path):
         paths = {
             path.relative_to(run.path).as_posix(): path

@@ -6,20 +6,19 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from orchestrator.errors import ClaimedError, InvalidRunError
-from orchestrator.records import RunRecord, read_record
+from orchestrator.records import RunLabels, RunRecord, read_record
 from orchestrator.records.measurement import MeasurementSet
 from orchestrator.records.packed import unpacked
-from orchestrator.store.archive import run_files
+from orchestrator.store.archive import COPIES, run_files
 from orchestrator.store.files import translated, write
 from orchestrator.store.folders import appearing
 from orchestrator.store.imported import add_imported
-from orchestrator.store.layout import DERIVED, MEASUREMENTS, RECORD, is_imported
+from orchestrator.store.layout import DERIVED, LABELS, MEASUREMENTS, RECORD, is_imported
 from orchestrator.store.lock import locked
-from orchestrator.store.unpacking import read_bounded, unpacked_run
+from orchestrator.store.unpacking import is_gzip, read_bounded, unpacked_run
 from remote_payload.rundir import RUN_ID_PATTERN, RunDir
 from remote_payload.schema import Manifest, RunSpec
 
-_GZIP = b"\x1f\x8b"
 _MANIFEST = "result/manifest.json"
 
 
@@ -29,12 +28,13 @@ def take_in(home: Path, path: Path) -> tuple[str, bool]:
     Raises UsageError where the file is too large, InvalidRunError where it is no whole run, ClaimedError where the id
     belongs to other content, StoreError.
     """
-    data = read_bounded(path)
-    if not data.startswith(_GZIP):
-        measured, _ = unpacked(data, where=str(path), error=InvalidRunError)
+    if not is_gzip(path):
+        measured, _ = unpacked(read_bounded(path), where=str(path), error=InvalidRunError)
         return measured.run_id, _take_measurements(home, measured)
     run_id, files = unpacked_run(path)
     record = _require_run(run_id, files, path)
+    if record is not None:
+        files = {name: content for name, content in files.items() if name not in COPIES}
     run = RunDir(home / "runs" / run_id)
     with translated("create", run.path), locked(home):
         if run.path.exists():
@@ -57,6 +57,8 @@ def _take_measurements(home: Path, measured: MeasurementSet) -> bool:
 
 def _require_run(run_id: str, files: Mapping[str, bytes], path: Path) -> RunRecord | None:
     """The record of a run of a host, None of an imported one, if all fits together. Raises InvalidRunError."""
+    if LABELS in files:
+        read_record(RunLabels, files[LABELS], where=f"{path}: {LABELS}", error=InvalidRunError)
     if RECORD not in files:
         if MEASUREMENTS not in files or "spec.json" in files:
             raise InvalidRunError(f"{path}: expected {RECORD} or {MEASUREMENTS} in it, found neither")

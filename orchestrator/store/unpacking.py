@@ -34,12 +34,24 @@ class _Bounded:
 def read_bounded(path: Path) -> bytes:
     """The file's bytes. Raises UsageError where it is larger than what is read at once, StoreError."""
     with translated("read", path):
-        if path.exists() and not path.is_file():
-            raise UsageError(f"expected a file, found a folder, a pipe or a device: {path}")
-        size = path.stat().st_size
-        if size > MAX_BYTES:
-            raise UsageError(f"{path}: expected at most {MAX_BYTES >> 20} MB, found: {size >> 20} MB")
+        _require_bounded(path)
         return path.read_bytes()
+
+
+def is_gzip(path: Path) -> bool:
+    """Whether the file begins as gzip files do. Raises as `read_bounded`."""
+    with translated("read", path):
+        _require_bounded(path)
+        with path.open("rb") as file:
+            return file.read(2) == b"\x1f\x8b"
+
+
+def _require_bounded(path: Path) -> None:
+    if path.exists() and not path.is_file():
+        raise UsageError(f"expected a file, found a folder, a pipe or a device: {path}")
+    size = path.stat().st_size
+    if size > MAX_BYTES:
+        raise UsageError(f"{path}: expected at most {MAX_BYTES >> 20} MB, found: {size >> 20} MB")
 
 
 def unpacked_run(path: Path) -> tuple[str, dict[str, bytes]]:

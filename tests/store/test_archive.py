@@ -147,6 +147,7 @@ def test_a_cut_archive_is_refused(store: Store, files: dict[str, bytes], tmp_pat
         ({"spec.json": record_bytes(made_run("run-a1", created_unix_s=3).spec)}, "found two"),
         ({"result/a": b"c"}, "not what the run's manifest says"),
         ({"result/a": None}, "is missing"),
+        ({"labels.json": b'{"tags":["A B"]}'}, "a tag must be"),
         ({"run.json": FUTURE}, "written by a newer eagle3-remote: 9"),
     ],
 )
@@ -199,3 +200,12 @@ def test_a_run_too_large_to_be_read_again_is_not_exported(
     with pytest.raises(InvalidRunError, match="expected a run of at most 0 MB"):
         export_run(run, tmp_path / "a.tar.gz")
     assert not (tmp_path / "a.tar.gz").exists()
+
+
+def test_what_is_only_a_copy_is_never_taken_from_others(store: Store, files: dict[str, bytes], tmp_path: Path) -> None:
+    """A forged verdict or measurements beside an honest result."""
+    forged = {**files, "verdict.json": b"{}", "measurements.json": b"{}", "measurements.key": b"x"}
+    (tmp_path / "a.tar.gz").write_bytes(archived("run-a1", forged))
+    assert take_in(store.home, tmp_path / "a.tar.gz") == ("run-a1", True)
+    assert run_files(store.run_dir("run-a1")) == files
+    assert not (store.run_dir("run-a1").path / "measurements.json").exists()
