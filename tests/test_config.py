@@ -48,7 +48,10 @@ def test_a_host_keeps_its_settings(tmp_path: Path) -> None:
             '[hosts.a]\nssh = "x"\npyton = "/p"\n',
             "unknown key `hosts.a.pyton` (did you mean `python`?); allowed: ssh, ",
         ),
-        ('[host.a]\nssh = "x"\n', "unknown key `host` (did you mean `hosts`?); allowed: hosts, jobs, baselines, step_costs"),
+        (
+            '[host.a]\nssh = "x"\n',
+            "unknown key `host` (did you mean `hosts`?); allowed: hosts, jobs, baselines, margins, step_costs",
+        ),
         ("[hosts.a]\n", "`hosts.a.ssh` is missing"),
         ("[hosts.a]\nssh = 3\n", "`hosts.a.ssh`: expected a valid string, found: 3"),
         (
