@@ -13,7 +13,7 @@ from orchestrator.compare.fingerprint import circumstances, implied, require_kno
 from orchestrator.compare.matching import matched
 from orchestrator.compare.pairing import compare_metrics
 from orchestrator.compare.pooling import Case, Operand, pooled
-from orchestrator.compare.statistics import adjust
+from orchestrator.compare.statistics import adjust, with_bootstrap
 from orchestrator.errors import UsageError
 from orchestrator.records.measurement import Measurement
 
@@ -39,7 +39,10 @@ def compare_sets(ours: Operand, theirs: Operand, asked: Asked) -> SetComparison:
 
 
 def compare_many(operands: Sequence[Operand], asked: Asked) -> tuple[SetComparison, ...]:
-    """Compare every side but the first with the first; several at once share the correction (Benjamini-Hochberg)."""
+    """Compare every side but the first with the first; several at once share the correction (Benjamini-Hochberg).
+
+    Where there are but two sides, what decides has an interval by resampling its prompts, too.
+    """
     everything = [item for operand in operands for item in operand.measurements]
     require_known(asked.vary, "--vary", everything)
     require_known(asked.where, "--where", everything)
@@ -50,7 +53,8 @@ def compare_many(operands: Sequence[Operand], asked: Asked) -> tuple[SetComparis
     decisive = [item for item in flat if decides(item, asked, flat)]
     corrected = adjust(decisive, "Holm" if len(found) == 1 else "Benjamini-Hochberg")
     by_identity = {id(before): after for before, after in zip(decisive, corrected, strict=True)}
-    return tuple(_settled(one, by_identity, asked) for one in found)
+    settled = tuple(_settled(one, by_identity, asked) for one in found)
+    return settled if len(settled) > 1 else tuple(_resampled(one, asked) for one in settled)
 
 
 def decides(comparison: Comparison, asked: Asked, among: Sequence[Comparison]) -> bool:
@@ -126,6 +130,20 @@ def _settled(found: SetComparison, corrected: Mapping[int, Comparison], asked: A
         barred = None if asked.force else _barred(case.ours, case.theirs, case.hard)
         cases.append(dataclasses.replace(case, comparisons=lines, verdict=barred or _case_verdict(lines, asked)))
     return dataclasses.replace(found, cases=tuple(cases), verdict=overall([case.verdict for case in cases]))
+
+
+def _resampled(found: SetComparison, asked: Asked) -> SetComparison:
+    cases = []
+    for case in found.cases:
+        mine, other = ({series.metric: series for series in side.series} for side in (case.ours, case.theirs))
+        lines = tuple(
+            with_bootstrap(item, mine[item.metric.name], other[item.metric.name])
+            if item.pairs is not None and decides(item, asked, case.comparisons)
+            else item
+            for item in case.comparisons
+        )
+        cases.append(dataclasses.replace(case, comparisons=lines))
+    return dataclasses.replace(found, cases=tuple(cases))
 
 
 def _case_verdict(lines: Sequence[Comparison], asked: Asked) -> Verdict:

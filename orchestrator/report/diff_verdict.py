@@ -1,9 +1,17 @@
 """The first lines of a comparison: its verdict and what it rests on."""
 
 from orchestrator.compare.asked import Asked
-from orchestrator.compare.comparison import CaseComparison, SetComparison
+from orchestrator.compare.comparison import CaseComparison, Comparison, SetComparison
 from orchestrator.compare.matching import case_words
-from orchestrator.report.diff_words import definition, difference_words, leading, margin_words, power_words, sentence
+from orchestrator.report.diff_words import (
+    change_figure,
+    definition,
+    difference_words,
+    leading,
+    margin_words,
+    power_words,
+    sentence,
+)
 
 
 def verdict_lines(found: SetComparison, asked: Asked) -> list[str]:
@@ -18,7 +26,12 @@ def verdict_lines(found: SetComparison, asked: Asked) -> list[str]:
     if told:
         lines.append(f"{item.metric.name}: {told}")
     if item.verdict == "equivalent":
-        lines.append(f"equivalent means: no difference larger than {margin_words(item)}, by the 95 % interval")
+        lines.append(
+            f"equivalent means: no difference larger than {margin_words(item)}, by the 95 % interval{_tost(item)}"
+        )
+    if item.bootstrap is not None and item.bootstrap.low is not None:
+        points = item.metric.change == "difference"
+        lines.append(f"by resampling the prompts: {change_figure(item.bootstrap, points=points)} (95 % interval)")
     if item.verdict in ("inconclusive", "single run") and power_words(item):
         lines.append(power_words(item))
     if item.note:
@@ -26,6 +39,13 @@ def verdict_lines(found: SetComparison, asked: Asked) -> list[str]:
     if asked.force and any(one.hard or one.ours.invalid or one.theirs.invalid for one in found.cases):
         lines.append(f"forced: the sides are not comparable{_why(found)}")
     return lines
+
+
+def _tost(item: Comparison) -> str:
+    p = item.equivalence_p
+    if p is None:
+        return ""
+    return f" (two one-sided tests: p {'< 0.0001' if p < 0.0001 else f'= {p:.2g}'})"
 
 
 def _opening(found: SetComparison) -> str:

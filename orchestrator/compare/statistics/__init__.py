@@ -5,8 +5,20 @@ is taken as it stands. scipy's distributions and numpy are imported where they a
 """
 
 from orchestrator.compare.statistics.averages import geometric_mean, mean
+from orchestrator.compare.statistics.bootstrap import with_bootstrap
 from orchestrator.compare.statistics.merging import merge_series
 from orchestrator.compare.statistics.multiplicity import adjust, benjamini_hochberg, holm
 from orchestrator.compare.statistics.series import compare_series
+from orchestrator.compare.statistics.unpaired import estimate
 
-__all__ = ["adjust", "benjamini_hochberg", "compare_series", "geometric_mean", "holm", "mean", "merge_series"]
+__all__ = [
+    "adjust",
+    "benjamini_hochberg",
+    "compare_series",
+    "estimate",
+    "geometric_mean",
+    "holm",
+    "mean",
+    "merge_series",
+    "with_bootstrap",
+]

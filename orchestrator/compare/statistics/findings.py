@@ -21,7 +21,6 @@ class Findings:
     method: str
     tests: tuple[Test, ...] = ()
     pairs: int | None = None
-    bootstrap: Estimate | None = None
     notes: tuple[str, ...] = ()
     """Sentences without a full stop."""
     single: bool = False

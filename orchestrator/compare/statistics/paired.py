@@ -11,7 +11,6 @@ from statistics import fmean
 from orchestrator.compare.comparison import Test
 from orchestrator.compare.metrics import Metric
 from orchestrator.compare.statistics.averages import variance
-from orchestrator.compare.statistics.bootstrap import paired_bootstrap
 from orchestrator.compare.statistics.effect import Effect, Scale, no_spread, settled, t_test
 from orchestrator.compare.statistics.findings import Findings
 from orchestrator.compare.statistics.prompts import Pairs, figure
@@ -19,8 +18,8 @@ from orchestrator.compare.statistics.ranks import wilcoxon
 from orchestrator.compare.stats import MIN_ROWS, Estimate, paired_difference, paired_ratio
 
 
-def paired_findings(metric: Metric, pairs: Pairs, resamples: int) -> Findings:
-    """Of the pairs' rows; no interval below 5 of them. `resamples` 0 makes no bootstrap."""
+def paired_findings(metric: Metric, pairs: Pairs) -> Findings:
+    """Of the pairs' rows; no interval below 5 of them."""
     scale: Scale = "log" if metric.change == "ratio" else "plain"
     effect = paired_effect(pairs, scale)
     unit = "conversation" if pairs.clustered else "prompt"
@@ -33,9 +32,6 @@ def paired_findings(metric: Metric, pairs: Pairs, resamples: int) -> Findings:
         tests = [rank, t] if effect.standard_error == 0.0 else [t, rank]
         if pairs.ours.scalar and scale == "log" and (logs := paired_log_ratio(ours, theirs)) is not None:
             tests.append(t_test(logs, "paired t of logs"))
-    bootstrap = None
-    if resamples and effect is not None and effect.samples >= MIN_ROWS:
-        bootstrap = paired_bootstrap(pairs, scale, resamples)
     return Findings(
         level="prompt",
         ours=figure(pairs.ours, metric.unit),
@@ -44,7 +40,6 @@ def paired_findings(metric: Metric, pairs: Pairs, resamples: int) -> Findings:
         method=f"paired by {unit}, {what} of sums, Student's t",
         tests=tuple(tests),
         pairs=len(pairs.ours.y),
-        bootstrap=bootstrap,
         notes=_notes(effect, pairs, unit),
     )
 

@@ -22,14 +22,12 @@ LEAST, MOST = 1e-100, 1e100
 """Beyond these no figure is a measurement, and sums and ratios would overflow."""
 
 
-def compare_series(
-    metric: Metric, ours: Series, theirs: Series, *, margin: float | None = None, resamples: int = 0
-) -> Comparison:
+def compare_series(metric: Metric, ours: Series, theirs: Series, *, margin: float | None = None) -> Comparison:
     """Ours against theirs: change with its 95 % interval, tests, verdict against the margin (None = the metric's).
 
     Prompts are paired by key where at least 5 prompts (conversations) are on both sides; otherwise both sides are
     taken as independent, and the note says so. Other unit or definition: `not comparable`; a share outside [0, 1] or
-    a negative figure of a ratio: `invalid`. `resamples` > 0 adds a bootstrap interval for pairs (2,000 are plenty).
+    a negative figure of a ratio: `invalid`.
     Raises ValueError for series of other metrics than `metric`, and for a margin that is negative or no number.
     """
     limit = metric.margin if margin is None else margin
@@ -41,16 +39,16 @@ def compare_series(
         return _refused(metric, ours, theirs, limit, "not comparable", unlike)
     if impossible := _impossible(metric, "our", ours) or _impossible(metric, "their", theirs):
         return _refused(metric, ours, theirs, limit, "invalid", impossible)
-    return _judged(metric, ours, theirs, limit, _findings(metric, ours, theirs, resamples))
+    return _judged(metric, ours, theirs, limit, _findings(metric, ours, theirs))
 
 
-def _findings(metric: Metric, ours: Series, theirs: Series, resamples: int) -> Findings:
+def _findings(metric: Metric, ours: Series, theirs: Series) -> Findings:
     if ours.level != "prompt" or theirs.level != "prompt":
         return unpaired_findings(metric, ours, theirs)
     pairs = pair(ours, theirs)
     fewer = min(len(ours.y), len(theirs.y))
     if min(pairs.ours.counted, pairs.theirs.counted) >= MIN_ROWS or pairs.prompts == fewer:
-        found = paired_findings(metric, pairs, resamples)
+        found = paired_findings(metric, pairs)
         left = len(ours.y) + len(theirs.y) - 2 * pairs.prompts
         return _noted(found, f"{left} prompts that only one side answered are left out") if left else found
     found = unpaired_findings(metric, ours, theirs)
@@ -78,7 +76,6 @@ def _judged(metric: Metric, ours: Series, theirs: Series, margin: float, found: 
         ours=found.ours,
         theirs=found.theirs,
         change=change,
-        bootstrap=found.bootstrap,
         verdict=verdict,
         margin=margin,
         level=found.level,

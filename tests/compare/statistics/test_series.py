@@ -5,7 +5,9 @@ from dataclasses import replace
 import pytest
 
 from orchestrator.compare.metrics import METRICS, metric_of
-from orchestrator.compare.statistics import compare_series
+from orchestrator.compare.statistics import compare_series, with_bootstrap
+from orchestrator.compare.statistics.bootstrap import paired_bootstrap
+from orchestrator.compare.statistics.prompts import pair
 from orchestrator.records.measurement import Series
 from tests.support.made_series import ACCURACY, LENGTH, THROUGHPUT, TTFT, number, prompts, runs
 
@@ -143,20 +145,32 @@ def test_three_conversations_are_too_few() -> None:
 
 
 def test_bootstrap_is_made_where_it_is_asked_for_and_always_the_same() -> None:
-    found = compare_series(LENGTH, prompts(*NEW), prompts(*BASE), resamples=500)
-    assert found.bootstrap == compare_series(LENGTH, prompts(*NEW), prompts(*BASE), resamples=500).bootstrap
+    ours, theirs = prompts(*NEW), prompts(*BASE)
+    plain = compare_series(LENGTH, ours, theirs)
+    found = with_bootstrap(plain, ours, theirs)
+    assert plain.bootstrap is None
     assert found.bootstrap is not None
-    assert found.bootstrap.low is not None
-    assert found.bootstrap.low == pytest.approx(0.0891, abs=0.002)
-    few = compare_series(LENGTH, prompts([5, 6], [2, 3]), prompts([5, 6], [3, 3]), resamples=500)
-    assert few.bootstrap is None
+    assert (found.bootstrap.low, found.bootstrap.high) == pytest.approx((0.0891, 0.1197), abs=0.002)
+    assert with_bootstrap(plain, ours, theirs) == found
+
+
+def test_no_bootstrap_without_pairs_nor_of_few_or_very_many() -> None:
+    many = prompts([7] * 1000 + [8], [3] * 1001)
+    for ours, theirs in (
+        (prompts([5, 6], [2, 3]), prompts([5, 6], [3, 3])),
+        (prompts(*NEW), prompts(*BASE, keys=list("abcdefgh"))),
+        (many, many),
+    ):
+        plain = compare_series(LENGTH, ours, theirs)
+        assert with_bootstrap(plain, ours, theirs) is plain
+    typed = compare_series(THROUGHPUT, runs(*A), number(90))
+    assert with_bootstrap(typed, runs(*A), number(90)) is typed
 
 
 def test_a_bootstrap_that_draws_nothing_counted_has_no_bounds() -> None:
-    hits = prompts([1, 0, 0, 0, 0, 0], [1, 0, 0, 0, 0, 0])
-    base = prompts([1, 2, 3, 4, 5, 6], [1, 2, 4, 4, 5, 6])
-    found = compare_series(LENGTH, hits, base, resamples=200)
-    assert found.bootstrap is None or found.bootstrap.low is None
+    pairs = pair(prompts([1, 0, 0, 0, 0, 0], [1, 0, 0, 0, 0, 0]), prompts([1, 2, 3, 4, 5, 6], [1, 2, 4, 4, 5, 6]))
+    found = paired_bootstrap(pairs, "log", 200)
+    assert (found.value, found.low) == (pytest.approx(22 / 21 - 1), None)
 
 
 # Shares
@@ -233,7 +247,7 @@ def test_equal_runs_are_no_certainty(n: int, verdict: str) -> None:
 @pytest.mark.parametrize(("n", "verdict"), [(2, "inconclusive"), (5, "inconclusive"), (6, "equivalent")])
 def test_the_same_answers_twice_are_equivalent_from_six_prompts_on(n: int, verdict: str) -> None:
     series = prompts(range(10, 10 + n), [7] * n)
-    found = compare_series(LENGTH, series, series, resamples=100)
+    found = with_bootstrap(compare_series(LENGTH, series, series), series, series)
     assert (found.change.value, found.verdict) == (0.0, verdict)
     assert found.tests[0].p is None
 
