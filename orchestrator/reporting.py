@@ -47,6 +47,8 @@ def gather(store: Store, wanted: Wanted) -> Reported:
     history: tuple[MeasurementSet, ...] = ()
     if wanted.baseline is not None and not sides and not tagged:
         history = tuple(_history(store, store.baseline(wanted.baseline), left_out))
+    if reference is not None:
+        sides += [Operand(label=one.run_id, sets=(one,)) for one in tagged]
     compared = _comparisons(sides, reference, history, wanted.asked)
     sets = [one for side in sides for one in side.sets] + [*tagged, *history]
     if reference is not None:

@@ -4,12 +4,15 @@ from collections.abc import Iterator
 
 from orchestrator.compare.served_acceptance import LEAST_STEPS, depth_profile
 from orchestrator.compare.stats import Proportion
-from orchestrator.records.measurement import Measurement
+from orchestrator.report.content import columns
 from orchestrator.report.document.blocks import Block, Chart, Section, Table, Text, Trace
 from orchestrator.report.document.figures import case_words, named
-from orchestrator.report.document.subject import Reported
+from orchestrator.report.document.subject import Reported, Subject
 from orchestrator.report.words import proportion
 
+Profile = tuple[str, tuple[int, ...]]
+"""A name, and verify steps by how many drafts they accepted."""
+Profiles = list[Profile]
 MOST = 6
 """Profiles drawn in one figure."""
 JOINT = "verify steps that accepted at least so many drafts, of all verify steps; bars: Wilson's 95 % interval, which "
@@ -23,7 +26,9 @@ def acceptance_section(reported: Reported) -> Section | None:
     if not told:
         return None
     shown = told[-MOST:]
-    blocks: list[Block] = [_joint(shown), _conditional(shown)]
+    blocks: list[Block] = [
+        chart for chart in (_joint(shown), _conditional(shown)) if any(one.x for one in chart.traces)
+    ]
     blocks += [_profile_table(*one, folded=len(shown) > 2) for one in shown]
     blocks += [_lengths(shown), _lengths_table(shown)]
     words = reported.drawn_words
@@ -34,20 +39,27 @@ def acceptance_section(reported: Reported) -> Section | None:
     return Section(name="acceptance", title="How deep drafts are accepted", blocks=tuple(blocks))
 
 
-def _told(reported: Reported) -> Iterator[tuple[str, Measurement]]:
+def _told(reported: Reported) -> Iterator[Profile]:
     several = len(reported.subjects) > 1
     for subject in reported.drawn:
-        for measurement in subject.measured.measurements:
-            if sum(measurement.histogram):
-                case = case_words(measurement.case)
-                yield (f"{named(subject.run_id)}: {case}" if several else case), measurement
+        for name, histogram in _of_run(subject):
+            if sum(histogram):
+                yield (f"{named(subject.run_id)}: {name}" if several else name), histogram
 
 
-def _joint(shown: list[tuple[str, Measurement]]) -> Chart:
-    traces = [
-        _trace(name, [(one.depth, one.joint) for one in depth_profile(measurement.histogram)])
-        for name, measurement in shown
-    ]
+def _of_run(subject: Subject) -> Iterator[Profile]:
+    """Those of its loads; of a drafter test at hand, those of the readings that its report shows."""
+    told = subject.told.standalone if subject.told is not None else None
+    if told is not None:
+        for role, item in columns(told.wiring):
+            yield f"{role} ({item.facts.name}), train rows", item.figures.walk.histogram
+        return
+    for measurement in subject.measured.measurements:
+        yield case_words(measurement.case), measurement.histogram
+
+
+def _joint(shown: Profiles) -> Chart:
+    traces = [_trace(name, [(one.depth, one.joint) for one in depth_profile(histogram)]) for name, histogram in shown]
     return Chart(
         name="joint-acceptance",
         title="Verify steps that accepted at least so many drafts",
@@ -59,10 +71,10 @@ def _joint(shown: list[tuple[str, Measurement]]) -> Chart:
     )
 
 
-def _conditional(shown: list[tuple[str, Measurement]]) -> Chart:
+def _conditional(shown: Profiles) -> Chart:
     traces = [
-        _trace(name, [(one.depth, one.conditional) for one in depth_profile(measurement.histogram) if one.is_shown])
-        for name, measurement in shown
+        _trace(name, [(one.depth, one.conditional) for one in depth_profile(histogram) if one.is_shown])
+        for name, histogram in shown
     ]
     return Chart(
         name="conditional-acceptance",
@@ -89,18 +101,18 @@ def _words(traces: list[Trace]) -> str:
     return "; ".join(f"{one.name}: {', '.join(f'{share:.1f} %' for share in one.y)}" for one in traces)
 
 
-def _steps(shown: list[tuple[str, Measurement]]) -> str:
-    return ", ".join(str(sum(one.histogram)) for _, one in shown)
+def _steps(shown: Profiles) -> str:
+    return ", ".join(str(sum(one)) for _, one in shown)
 
 
-def _profile_table(name: str, measurement: Measurement, *, folded: bool) -> Table:
+def _profile_table(name: str, histogram: tuple[int, ...], *, folded: bool) -> Table:
     rows = tuple(
         (
             str(one.depth),
             proportion(one.joint),
             proportion(one.conditional) if one.is_shown else _few(one.conditional),
         )
-        for one in depth_profile(measurement.histogram)
+        for one in depth_profile(histogram)
     )
     return Table(
         caption=f"By depth, {name}. Given the one before: {CONDITIONAL}",
@@ -114,15 +126,13 @@ def _few(share: Proportion) -> str:
     return f"hidden: {share.n} steps, fewer than {LEAST_STEPS}"
 
 
-def _lengths(shown: list[tuple[str, Measurement]]) -> Chart:
-    widest = max(len(one.histogram) for _, one in shown)
+def _lengths(shown: Profiles) -> Chart:
+    widest = max(len(one) for _, one in shown)
     traces = tuple(
         Trace(
             name=name,
             x=tuple(float(at) for at in range(widest)),
-            y=tuple(
-                100 * (one.histogram[at] if at < len(one.histogram) else 0) / sum(one.histogram) for at in range(widest)
-            ),
+            y=tuple(100 * (one[at] if at < len(one) else 0) / sum(one) for at in range(widest)),
         )
         for name, one in shown
     )
@@ -140,13 +150,13 @@ def _lengths(shown: list[tuple[str, Measurement]]) -> Chart:
     )
 
 
-def _lengths_table(shown: list[tuple[str, Measurement]]) -> Table:
-    widest = max(len(one.histogram) for _, one in shown)
+def _lengths_table(shown: Profiles) -> Table:
+    widest = max(len(one) for _, one in shown)
     rows = tuple(
         (
             name,
-            *(str(one.histogram[at]) if at < len(one.histogram) else "0" for at in range(widest)),
-            str(sum(one.histogram)),
+            *(str(one[at]) if at < len(one) else "0" for at in range(widest)),
+            str(sum(one)),
         )
         for name, one in shown
     )

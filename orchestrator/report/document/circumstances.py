@@ -67,7 +67,7 @@ def arguments_section(reported: Reported) -> Section | None:
         for server in told.result.servers if told is not None else ():
             blocks += _requested(subject, server, several=len(reported.subjects) > 1)
     if not blocks:
-        blocks += _facts(reported, "what the servers ran with", lambda one: one.arguments)
+        blocks += _facts(reported, "the servers ran with", lambda one: one.arguments)
     if not blocks:
         return None
     return Section(name="arguments", title="Effective arguments", blocks=tuple(blocks))
@@ -129,7 +129,7 @@ def _facts(reported: Reported, what: str, pick: Pick) -> list[Block]:
     if alike:
         blocks.append(
             Table(
-                caption=f"Alike everywhere: {what} ({len(alike)})",
+                caption=f"{'Alike everywhere: what' if len(cases) > 1 else 'What'} {what} ({len(alike)})",
                 head=("what", "value"),
                 rows=alike,
                 folded=len(alike) > 24,
@@ -138,7 +138,7 @@ def _facts(reported: Reported, what: str, pick: Pick) -> list[Block]:
     if unlike:
         blocks.append(
             Table(
-                caption=f"Not alike: {what}",
+                caption=f"Not alike: what {what}",
                 head=("what", "value", "where"),
                 rows=unlike,
                 folded=len(unlike) > 24,

@@ -17,7 +17,7 @@ from orchestrator.report.document.figures import (
     rounded,
     series_of,
 )
-from orchestrator.report.document.subject import Reported
+from orchestrator.report.document.subject import Reported, in_time
 from orchestrator.report.words import UNKNOWN, within
 
 MOST = 8
@@ -44,7 +44,7 @@ class Economy:
 
 def economy_section(reported: Reported) -> Section | None:
     """Speed-up against accept length with the break-even line; None where no load was run on both sides."""
-    found = [one for subject in reported.subjects for one in economies(subject.measured)]
+    found = [one for subject in in_time(reported.subjects) for one in economies(subject.measured)]
     if not found:
         return None
     several = len(reported.subjects) > 1

@@ -13,7 +13,7 @@ from orchestrator.report.document.figures import (
     series_of,
     title_of,
 )
-from orchestrator.report.document.subject import Reported
+from orchestrator.report.document.subject import Reported, in_time
 from orchestrator.report.words import UNKNOWN
 
 MOST = 8
@@ -118,6 +118,6 @@ def _line_name(name: str, measurement: Measurement) -> str:
 
 
 def _measurements(reported: Reported) -> Iterator[tuple[str, Measurement]]:
-    for subject in reported.subjects:
+    for subject in in_time(reported.subjects):
         for measurement in subject.measured.measurements:
             yield named(subject.run_id), measurement

@@ -57,10 +57,8 @@ def _columns(runs: Sequence[Subject]) -> list[tuple[str, tuple[Fact, ...]]]:
     counts: Counter[tuple[str, tuple[Fact, ...]]] = Counter()
     for run in runs:
         for one in run.measured.measurements:
-            for name in PRIMARY:
-                series = series_of(one, (name,))
-                if series is not None:
-                    counts[series.metric, one.case] += 1
+            shown = {f"{role}{name}" for name in PRIMARY for role in ("", "declared.", "best.")}
+            counts.update((series.metric, one.case) for series in one.series if series.metric in shown)
     ranked = sorted(counts.items(), key=lambda item: (-item[1], _is_secondary(item[0][0])))
     return [key for key, _ in ranked[:MOST_COLUMNS]]
 

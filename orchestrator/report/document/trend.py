@@ -24,7 +24,8 @@ def trend_section(reported: Reported) -> Section | None:
     if len(runs) < LEAST and not reported.moves:
         return None
     keys = _most_told(runs) if len(runs) >= LEAST else []
-    blocks: list[Block] = [_chart(number, key, runs, reported.moves) for number, key in enumerate(keys[:MOST], start=1)]
+    charts = (_chart(number, key, runs, reported.moves) for number, key in enumerate(keys[:MOST], start=1))
+    blocks: list[Block] = [chart for chart in charts if chart is not None]
     if len(keys) > MOST:
         more = "; ".join(f"{title_of(metric)}, {case_words(case)}" for metric, case in keys[MOST : MOST + 8])
         blocks.append(Text(text=f"Not drawn: {more}{'; ...' if len(keys) > MOST + 8 else ''}.", kind="note"))
@@ -50,7 +51,7 @@ def _most_told(runs: Sequence[Subject]) -> list[Key]:
     return [key for key, count in ranked if count > 1]
 
 
-def _chart(number: int, key: Key, runs: Sequence[Subject], moves: Sequence[BaselineMove]) -> Chart:
+def _chart(number: int, key: Key, runs: Sequence[Subject], moves: Sequence[BaselineMove]) -> Chart | None:
     metric, case = key
     at: list[float] = []
     value: list[float] = []
@@ -71,6 +72,8 @@ def _chart(number: int, key: Key, runs: Sequence[Subject], moves: Sequence[Basel
         value.append(scale * found.value)
         low.append(None if found.low is None else scale * found.low)
         high.append(None if found.high is None else scale * found.high)
+    if not value:
+        return None
     name = f"{title_of(metric)}, {case_words(case)}"
     line = Trace(name=name, x=tuple(at), y=tuple(value), low=tuple(low), high=tuple(high), style="points")
     meant = _meant(key, runs, moves)

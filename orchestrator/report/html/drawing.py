@@ -4,6 +4,7 @@ Every word in a figure is ours (numbers, labels of axes): names of runs stand in
 page. A role becomes a class in `svg.py`, so that the page's style decides how it looks in light, dark and print.
 """
 
+import dataclasses
 import io
 import math
 from collections.abc import Sequence
@@ -24,13 +25,15 @@ ROLES = {
 MARKERS = "osD^vPX*"
 DASHES: tuple[Any, ...] = ("-", (0, (6, 2)), (0, (2, 2)), (0, (8, 2, 2, 2)))
 SIZE_IN = (6.0, 3.1)
+LARGEST = 1e30
 FEW_TICKS = 6
 FEW = 60
 """Points up to which each has a marker of full size."""
 
 
 def drawn(chart: Chart) -> str:
-    """The figure as SVG, the same for the same chart."""
+    """The figure as SVG, the same for the same chart; points that no axis can hold are left out."""
+    chart = dataclasses.replace(chart, traces=tuple(_drawable(trace) for trace in chart.traces))
     import matplotlib as mpl  # noqa: PLC0415 - half a second, only where something is drawn
     from matplotlib.backends.backend_svg import FigureCanvasSVG  # noqa: PLC0415
     from matplotlib.figure import Figure  # noqa: PLC0415
@@ -57,6 +60,15 @@ def drawn(chart: Chart) -> str:
 
 _PROCESS = ("backend", "backend_fallback", "interactive", "toolbar", "timezone", "webagg.port")
 """Settings of a process, not of a figure."""
+
+
+def _drawable(trace: Trace) -> Trace:
+    """The points of ordinary size: axes and their ticks overflow far below what a float can hold."""
+    low, high = (ends or (None,) * len(trace.x) for ends in (trace.low, trace.high))
+    points = zip(trace.x, trace.y, low, high, strict=True)
+    kept = [point for point in points if all(one is None or abs(one) < LARGEST for one in point)]
+    x, y, below, above = zip(*kept, strict=True) if kept else ((), (), (), ())
+    return dataclasses.replace(trace, x=x, y=y, low=below, high=above)
 
 
 def role_of(number: int) -> str:
@@ -113,6 +125,8 @@ def _limits(axes: "Axes", chart: Chart) -> None:
     from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator  # noqa: PLC0415
 
     xs = [x for trace in chart.traces for x in trace.x]
+    if not xs:
+        return
     if chart.x_ticks:
         axes.set_xticks(range(len(chart.x_ticks)), chart.x_ticks)
     elif chart.log2_x:

@@ -34,6 +34,7 @@ MARKS = (
 """The markers of `drawing.MARKERS` in their order."""
 VERDICT_CLASSES = {
     "improved": "good",
+    "equivalent": "plain",
     "pays": "good",
     "regressed": "bad",
     "invalid": "bad",

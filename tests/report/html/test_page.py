@@ -84,6 +84,9 @@ def test_words_are_text_and_no_formulas() -> None:
     [
         dataclasses.replace(CHART, traces=(Trace(name="one", x=(3.0,), y=(0.0,)),), guides=()),
         dataclasses.replace(CHART, traces=(Trace(name="none", x=(), y=()), CHART.traces[0]), guides=()),
+        dataclasses.replace(CHART, traces=(Trace(name="none", x=(), y=()),)),
+        dataclasses.replace(CHART, traces=(Trace(name="huge", x=(1.0, 1e308), y=(1e308, 2.0)), CHART.traces[0])),
+        dataclasses.replace(CHART, traces=(Trace(name="inf", x=(1.0,), y=(float("inf"),), low=(None,), high=(None,)),)),
         dataclasses.replace(CHART, log2_x=True, guides=()),
         dataclasses.replace(CHART, traces=(Trace(name="low", x=(1.0, 2.0), y=(-1.0, 2.0)),), guides=()),
         dataclasses.replace(CHART, traces=(Trace(name="big", x=(1.0, 1e9), y=(1e-9, 1e18)),), guides=()),
