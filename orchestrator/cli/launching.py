@@ -41,12 +41,15 @@ def launch_options() -> Decorator:
 
 def launch(kind: str, flags: dict[str, Any]) -> None:
     """Take the launch options out of the flags; what is left are settings of the job."""
+    from orchestrator.errors import UsageError
     from orchestrator.pipeline import Order, new_run_id
     from orchestrator.pipeline import run as run_job
 
     host_name, as_json, detach = flags.pop("host_name"), flags.pop("as_json"), flags.pop("detach")
     asked = question(flags.pop("step_cost", None))  # a mistake in it is said before anything is launched
     junit = flags.pop("junit")
+    if detach and junit is not None:
+        raise UsageError("--junit waits for the run's end, --detach does not", hint="give it to `attach`")
     run_id, accept_new, find = flags.pop("run_id"), flags.pop("accept_new"), flags.pop("find_python")
     store = open_store()
     order = Order(

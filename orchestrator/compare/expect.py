@@ -5,6 +5,7 @@ single run, a baseline that is not comparable, a metric that was not measured, a
 cannot be told is never passed.
 """
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -16,7 +17,7 @@ from orchestrator.compare.diff import compare_sets
 from orchestrator.compare.fingerprint import implied, value_of
 from orchestrator.compare.matching import PREFERRED
 from orchestrator.compare.pairing import figure_of
-from orchestrator.compare.pooling import Case, Operand
+from orchestrator.compare.pooling import Case, Operand, pooled
 from orchestrator.compare.stats import Estimate
 from orchestrator.errors import UsageError
 from orchestrator.records.measurement import Measurement
@@ -42,7 +43,7 @@ class Judgment:
 
 def judge(condition: Condition, measured: Operand, baseline: Operand | None = None) -> tuple[Judgment, ...]:
     """Judge an expectation on every load that it means; at least one judgment in any case."""
-    loads = _loads(condition, measured.measurements)
+    loads = _loads(condition, tuple(pooled(measured, lambda _: True).values()))
     if isinstance(loads, str):
         return (cannot_tell(condition, loads),)
     if condition.baseline is None:
@@ -104,8 +105,9 @@ def _relative(condition: Condition, load: Measurement, measured: Operand, baseli
     asked = Asked(
         metrics=(condition.metric.name,), vary=condition.vary, where={**condition.where, **_kept(where, condition)}
     )
+    alone = Operand(label=measured.label, sets=(dataclasses.replace(measured.sets[0], measurements=(load,)),))
     try:
-        found = compare_sets(measured, baseline, asked)
+        found = compare_sets(alone, baseline, asked)
     except UsageError as error:
         return cannot_tell(condition, f"{error.message}; {error.hint}", load.case)
     case = next((item for item in found.cases if item.ours.case == load.case), None)

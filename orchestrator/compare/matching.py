@@ -45,16 +45,28 @@ def case_words(case: Case) -> str:
 def _by_the_rest(
     left: dict[Case, Measurement], right: dict[Case, Measurement], factors: frozenset[str]
 ) -> list[tuple[Measurement, Measurement]]:
-    """Loads alike but for the factors: those that really vary, then equal ones, then whatever is one each."""
+    """Loads alike but for the factors: one each, or where both sides have several the equal ones."""
     pairs = []
     for rest in list(dict.fromkeys(_rest(case, factors) for case in left)):
         mine = [case for case in left if _rest(case, factors) == rest]
         others = [case for case in right if _rest(case, factors) == rest]
-        if len(mine) == len(others) == 1:
-            pairs.append((left.pop(mine[0]), right.pop(others[0])))
+        one_each = _one_each(mine, others)
+        if one_each is not None:
+            pairs.append((left.pop(one_each[0]), right.pop(one_each[1])))
             continue
         pairs += [(left.pop(case), right.pop(case)) for case in mine if case in right]
     return pairs
+
+
+def _one_each(mine: Sequence[Case], others: Sequence[Case]) -> tuple[Case, Case] | None:
+    """The pair, where a side has one load alone: with the other's only one, or its only one that really varies."""
+    if len(mine) == 1:
+        chosen = list(others) if len(others) == 1 else [case for case in others if case != mine[0]]
+        return (mine[0], chosen[0]) if len(chosen) == 1 else None
+    if len(others) == 1:
+        varying = [case for case in mine if case != others[0]]
+        return (varying[0], others[0]) if len(varying) == 1 else None
+    return None
 
 
 def _by_less(
@@ -81,6 +93,8 @@ def _apart(ours: Sequence[Case], theirs: Sequence[Case]) -> list[str]:
     if not ours or not theirs:
         return []
     mine, other = _preferred(ours)[0], _preferred(theirs)[0]
+    if not {fact.name for fact in mine} & {fact.name for fact in other}:
+        return [f"{case_words(mine)} and {case_words(other)} are measurements of different kinds"]
     names = dict.fromkeys(fact.name for fact in (*mine, *other) if (fact in mine) != (fact in other))
     keys = " ".join(f"--vary {name}" for name in names)
     return [f"no load is on both sides, {case_words(mine)} and {case_words(other)}: {keys} compares across them"]

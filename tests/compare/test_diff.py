@@ -164,6 +164,8 @@ def test_loads_are_paired_by_what_they_are_and_the_rest_is_named() -> None:
     none = compare_sets(side(ours[0]), side(theirs[1]), Asked())
     assert (none.verdict, none.cases) == ("not comparable", ())
     assert none.notes[0].endswith("--vary concurrency compares across them")
+    other_kind = side(measurement(throughputs(*BASE), case={"split": "train"}))
+    assert "measurements of different kinds" in compare_sets(side(ours[0]), other_kind, Asked()).notes[0]
     varied = compare_sets(side(ours[0]), side(theirs[1]), Asked(vary=("concurrency",)))
     assert [(item.name, item.ours, item.theirs) for item in only(varied).varied] == [("concurrency", "1", "16")]
 

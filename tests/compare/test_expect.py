@@ -105,6 +105,29 @@ def test_plain_decoding_is_a_baseline_where_the_side_may_differ() -> None:
     assert judged(THROUGHPUT, "[vary=side] >= 1.05 * baseline:plain", spec, plain)[0].outcome == "passed"
 
 
+def test_the_load_that_really_varies_is_the_baseline_where_it_has_several() -> None:
+    def both(values: tuple[float, ...], label: str) -> Operand:
+        plain = measurement(throughputs(*BASE), case={**CASE, "side": "plain"}, hard={"draft": "none"})
+        return side(measurement(throughputs(*values)), plain, label=label)
+
+    text = "[vary=side] >= 1.05 * baseline:b"
+    (found,) = judged(THROUGHPUT, text, both(BETTER, "new"), both(BETTER, "old"))
+    assert (found.outcome, found.case[0].value) == ("passed", "spec")  # spec against plain
+    (alike,) = judged(THROUGHPUT, ">= 1.05 * baseline:b", both(BETTER, "new"), both(BETTER, "old"))
+    assert alike.outcome == "failed"
+
+
+def test_several_runs_are_judged_together() -> None:
+    def run(label: str, *values: float) -> Operand:
+        return side(measurement(throughputs(*values, run_id=label)), label=label)
+
+    sets = (*run("a", 90.1, 89.6).sets, *run("b", 90.4, 90.0, 89.9).sets)
+    (found,) = judged(THROUGHPUT, ">= 89.5", Operand(label="a,b", sets=sets))
+    assert (found.outcome, found.figure.rows) == ("passed", 5)
+    (ratio,) = judged(THROUGHPUT, "<= 0.95 * baseline:b", Operand(label="a,b", sets=sets), run("c", *BETTER))
+    assert ratio.outcome == "passed"
+
+
 def test_shares_are_compared_by_points() -> None:
     def accuracy(share: float) -> Operand:
         n = 8
