@@ -14,20 +14,9 @@ from orchestrator.records import RunLabels, record_bytes
 from orchestrator.store import Store, index
 from orchestrator.store.summary import read_summary
 from remote_payload.rundir import RunDir
-from tests.support.made_runs import made_run
+from tests.support.made_runs import made_run, put_many
 
 MANY = index.FEW + 4
-
-
-def put_many(home: Path, count: int, first: int = 0) -> None:
-    """Runs as they lie on the disk, without the syncs that make a real one durable."""
-    text = record_bytes(made_run("run-000000")).decode()
-    for number in range(first, first + count):
-        run_id = f"run-{number:06d}"
-        folder = home / "runs" / run_id
-        folder.mkdir(parents=True)
-        told = text.replace("run-000000", run_id).replace("1767323045.0", f"{1767323045.0 + number}")
-        (folder / "run.json").write_text(told)
 
 
 @pytest.fixture

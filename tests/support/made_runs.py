@@ -4,8 +4,9 @@ import gzip
 import hashlib
 import json
 from collections.abc import Sequence
+from pathlib import Path
 
-from orchestrator.records import RunHost, RunRecord
+from orchestrator.records import RunHost, RunRecord, record_bytes
 from orchestrator.store import Store
 from remote_payload.rundir import RunDir
 from remote_payload.schema import (
@@ -67,6 +68,17 @@ def put_files(run: RunDir, files: dict[str, bytes]) -> None:
         (run.result / name).write_bytes(data)
         entries.append(ManifestFile(name=name, size_bytes=len(data), sha256=hashlib.sha256(data).hexdigest()))
     run.manifest.write_text(to_json(Manifest(run_id=run.path.name, files=tuple(entries))))
+
+
+def put_many(home: Path, count: int, first: int = 0) -> None:
+    """Runs as they lie on the disk, without the syncs that make a real one durable."""
+    text = record_bytes(made_run("run-000000")).decode()
+    for number in range(first, first + count):
+        run_id = f"run-{number:06d}"
+        folder = home / "runs" / run_id
+        folder.mkdir(parents=True)
+        told = text.replace("run-000000", run_id).replace("1767323045.0", f"{1767323045.0 + number}")
+        (folder / "run.json").write_text(told)
 
 
 def put_standalone(
