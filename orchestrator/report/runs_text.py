@@ -69,7 +69,7 @@ def cancel_json(answer: CancelAnswer) -> dict[str, Any]:
 def _run_cells(run: RunSummary, *, tagged: bool) -> list[str]:
     """The result is told by its verdict, once somebody looked at it."""
     created = _moment(run.created_unix_s)
-    result = (run.verdict or "yes").replace("_", " ") if run.has_result or run.verdict else "no"
+    result = run.verdict_word or ("yes" if run.has_result else "no")
     cells = [run.run_id, run.job_kind or "", run.host or "", run.phase, created, result]
     return [*cells, " ".join(run.tags)] if tagged else cells
 

@@ -47,12 +47,11 @@ def since(text: str, now_unix_s: float) -> float:
 
 def _fits(run: RunSummary, wanted: RunFilter) -> bool:
     names = f"{run.model or ''} {run.draft or ''}".lower()
-    verdict = (run.verdict or "").replace("_", "-").lower()
     return (
         wanted.host in (None, run.host)
         and wanted.job in (None, run.job_kind)
         and set(wanted.tags) <= set(run.tags)
         and (wanted.model is None or wanted.model.lower() in names)
-        and (wanted.verdict is None or wanted.verdict.replace("_", "-").replace(" ", "-").lower() == verdict)
+        and (wanted.verdict is None or re.sub("[ _]", "-", wanted.verdict).lower() == run.verdict_word)
         and (wanted.since_unix_s is None or (run.created_unix_s or 0.0) >= wanted.since_unix_s)
     )

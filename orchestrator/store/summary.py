@@ -16,6 +16,9 @@ from orchestrator.store.layout import LABELS, MEASUREMENTS, VERDICT, is_imported
 from remote_payload.rundir import RunDir
 
 
+_WORDS = {"no_difference": "undecided"}
+
+
 @dataclass(frozen=True, kw_only=True)
 class RunSummary:
     """One line of `runs list`. An unreadable run has a `problem` and nothing else that is known."""
@@ -38,6 +41,11 @@ class RunSummary:
     """The drafter, as it was asked for."""
     verdict: str | None = None
     """What the last review said of this very result; None = nobody looked yet."""
+
+    @property
+    def verdict_word(self) -> str | None:
+        """The verdict as it is shown and asked for, e.g. `mis-wired`; what could not be told apart is `undecided`."""
+        return None if self.verdict is None else _WORDS.get(self.verdict, self.verdict.replace("_", "-"))
 
 
 def read_summary(run: RunDir) -> RunSummary:

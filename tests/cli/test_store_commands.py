@@ -76,6 +76,11 @@ def test_a_verdict_is_listed_once_somebody_looked(store: Store, eagle: Eagle) ->
     assert eagle("runs", "list").out.splitlines()[1].endswith("sound")
     assert listed(eagle, "--verdict", "Sound") == ["run-a1"]
     assert listed(eagle, "--verdict", "mis-wired") == []
+    store.keep_verdict("run-a1", "mis_wired")
+    assert eagle("runs", "list").out.splitlines()[1].endswith("mis-wired")
+    assert listed(eagle, "--verdict", "mis wired") == listed(eagle, "--verdict", "MIS_WIRED") == ["run-a1"]
+    store.keep_verdict("run-a1", "no_difference")
+    assert listed(eagle, "--verdict", "undecided") == ["run-a1"]
     manifest = store.run_dir("run-a1").manifest
     manifest.write_text(manifest.read_text() + " ")  # another result: the verdict is not of it
     assert listed(eagle, "--verdict", "sound") == []
