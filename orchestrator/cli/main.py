@@ -20,7 +20,7 @@ COMMANDS = {
     "logs": ("orchestrator.cli.logs", "Show what a job printed."),
     "cancel": ("orchestrator.cli.cancel", "End a run and everything it started."),
     "hosts": ("orchestrator.cli.hosts", "List the configured hosts, or look at one."),
-    "runs": ("orchestrator.cli.runs", "List, show and remove the runs on this laptop."),
+    "runs": ("orchestrator.cli.runs", "List, show, tag, export, import and remove the runs on this laptop."),
     "baseline": ("orchestrator.cli.baseline", "Name a run or a number to compare with."),
     "diff": ("orchestrator.cli.diff", "Compare runs, baselines, files and sets of runs."),
     "expect": ("orchestrator.cli.expect", "Judge what was expected of a run; JUnit XML for CI."),

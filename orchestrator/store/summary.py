@@ -15,7 +15,6 @@ from orchestrator.store.files import read_text
 from orchestrator.store.layout import LABELS, MEASUREMENTS, VERDICT, is_imported, record_path
 from remote_payload.rundir import RunDir
 
-
 _WORDS = {"no_difference": "undecided"}
 
 
