@@ -52,7 +52,7 @@ def write_new(target: Path, data: bytes) -> None:
         raise UsageError(f"expected a new file, there is one already: {target}")
     if not target.parent.is_dir():
         raise UsageError(f"expected a file in a folder that exists, found: {target}")
-    with translated("write", target):
+    with translated("write", target, in_store=False):
         write_atomically(target, data)
 
 

@@ -9,15 +9,21 @@ from orchestrator.errors import StoreError
 from remote_payload.rundir import write_atomically
 
 
+_MOVABLE = "the store's folder can be moved with the environment variable EAGLE3_REMOTE_HOME"
+
+
 @contextmanager
-def translated(doing: str, path: Path) -> Iterator[None]:
-    """Turn an OSError into StoreError: what we were doing, where, and the system's reason."""
+def translated(doing: str, path: Path, *, in_store: bool = True) -> Iterator[None]:
+    """Turn an OSError into StoreError: what we were doing, where, and the system's reason.
+
+    `in_store`: the path is the store's, not one that the user named.
+    """
     try:
         yield
     except OSError as error:
         raise StoreError(
             f"cannot {doing} `{path}`: {error.strerror or error}",
-            hint="the store's folder can be moved with the environment variable EAGLE3_REMOTE_HOME",
+            hint=_MOVABLE if in_store else None,
         ) from None
 
 

@@ -33,14 +33,14 @@ class _Bounded:
 
 def read_bounded(path: Path) -> bytes:
     """The file's bytes. Raises UsageError where it is larger than what is read at once, StoreError."""
-    with translated("read", path):
+    with translated("read", path, in_store=False):
         _require_bounded(path)
         return path.read_bytes()
 
 
 def is_gzip(path: Path) -> bool:
     """Whether the file begins as gzip files do. Raises as `read_bounded`."""
-    with translated("read", path):
+    with translated("read", path, in_store=False):
         _require_bounded(path)
         with path.open("rb") as file:
             return file.read(2) == b"\x1f\x8b"
@@ -56,7 +56,7 @@ def _require_bounded(path: Path) -> None:
 
 def unpacked_run(path: Path) -> tuple[str, dict[str, bytes]]:
     """The run id and the files of an exported run. Raises InvalidRunError naming what is wrong, StoreError."""
-    with translated("read", path), gzip.open(path) as inner:
+    with translated("read", path, in_store=False), gzip.open(path) as inner:
         stream = _Bounded(inner, path)
         try:
             with tarfile.open(fileobj=stream, mode="r|") as tar:  # type: ignore[call-overload] # it reads, no more
