@@ -54,11 +54,9 @@ def circumstances(ours: Measurement, theirs: Measurement, vary: Collection[str] 
     if _same("prompts_sha256", ours, theirs):  # the very same prompts under another name
         soft += [item for item in hard if item.name == "dataset"]
         hard = [item for item in hard if item.name != "dataset"]
-    told = {ALIASES.get(item.name, item.name) for item in (*ours.hard, *ours.soft, *theirs.hard, *theirs.soft)}
-    arguments, _ = _differences(_known(ours.arguments), _known(theirs.arguments))
-    arguments = [
-        item for item in arguments if item.name not in PLACES and ALIASES.get(item.name, item.name) not in told
-    ]
+    arguments = _arguments(ours, theirs)
+    if "draft" in factors and "side" in factors:  # plain decoding has none of the drafter's arguments
+        arguments = [item for item in arguments if not item.name.startswith("speculative_")]
     return Circumstances(
         hard=tuple(item for item in hard if item.name not in factors),
         soft=tuple(item for item in soft if item.name not in factors),
@@ -66,6 +64,19 @@ def circumstances(ours: Measurement, theirs: Measurement, vary: Collection[str] 
         varied=tuple(item for item in (*hard, *soft, *arguments) if item.name in factors),
         unknown=tuple(name for name in unknown if name not in factors),
     )
+
+
+def _arguments(ours: Measurement, theirs: Measurement) -> list[Difference]:
+    """Effective arguments that no other circumstance tells; one that a server alone tells differs from an unknown."""
+    mine, other = _known(ours.arguments), _known(theirs.arguments)
+    if not mine or not other:
+        return []
+    told = {ALIASES.get(item.name, item.name) for item in (*ours.hard, *ours.soft, *theirs.hard, *theirs.soft)}
+    return [
+        Difference(name=name, ours=mine.get(name), theirs=other.get(name))
+        for name in dict.fromkeys((*mine, *other))
+        if mine.get(name) != other.get(name) and name not in PLACES and ALIASES.get(name, name) not in told
+    ]
 
 
 def implied(vary: Iterable[str]) -> frozenset[str]:

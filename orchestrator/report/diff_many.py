@@ -9,11 +9,12 @@ from orchestrator.compare.matching import case_words
 from orchestrator.compare.pooling import Case
 from orchestrator.compare.statistics import geometric_mean
 from orchestrator.report.diff_text import LEGEND
-from orchestrator.report.diff_verdict import verdict_lines
+from orchestrator.report.diff_verdict import reasons
 from orchestrator.report.diff_words import cell, change_words, definition, p_words, samples
 from orchestrator.report.lines import wrapped
 from orchestrator.report.table import listed
 
+MOST_NAMED = 8
 Line = tuple[SetComparison, CaseComparison, Comparison]
 
 
@@ -28,12 +29,26 @@ def many_text(found: Sequence[SetComparison], asked: Asked, width: int = 80) -> 
         lines += wrapped(definition(some[0][1], metric), width, "  ")
         lines += listed(_rows(some), width)
     lines += _means(found, asked, width)
-    troubled = [one for one in found if one.verdict in ("invalid", "not comparable")]
-    for one in troubled:
-        lines += ["", *wrapped(verdict_lines(one, asked)[0], width)]
+    lines += _troubled(found, width)
     legend = LEGEND.partition(" ")[2].removeprefix("decides the verdict. ")
     told = f"{legend} Corrected over all sides (Benjamini-Hochberg)."
     return "\n".join([*lines, "", *wrapped(told, width), *_notes(found, width)])
+
+
+def _troubled(found: Sequence[SetComparison], width: int) -> list[str]:
+    """What cannot be compared, or is no measurement: each set of reasons once, with the sides that it concerns."""
+    groups: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for one in found:
+        if one.verdict in ("invalid", "not comparable"):
+            told = tuple(text.removeprefix(f"{one.ours_label}: ") for text in reasons(one))
+            groups.setdefault((one.verdict, told), []).append(one.ours_label)
+    lines: list[str] = []
+    for (verdict, told), labels in groups.items():
+        named = ", ".join(labels[:MOST_NAMED]) + (
+            f" and {len(labels) - MOST_NAMED} more" if len(labels) > MOST_NAMED else ""
+        )
+        lines += ["", *wrapped(f"{verdict.capitalize()}, {named}: {'; '.join(told)}", width)]
+    return lines
 
 
 def by_load(found: Sequence[SetComparison], asked: Asked) -> dict[tuple[Case, str], list[Line]]:

@@ -58,15 +58,24 @@ def _opening(found: SetComparison) -> str:
     return f"{word} (other loads: {', '.join(others)})" if others else word
 
 
-def _why(found: SetComparison) -> str:
-    """What stands against a comparison, in words; begins with a colon where there is something."""
-    reasons: list[str] = []
+def reasons(found: SetComparison) -> tuple[str, ...]:
+    """What stands against a comparison, a few words each; with the load, where it is not so at every load."""
+    by_reason: dict[str, list[str]] = {}
     for case in found.cases:
-        where = f" ({case_words(case.case)})" if len(found.cases) > 1 else ""
-        reasons += [f"{text}{where}" for text in _case_reasons(case, found)]
+        for text in dict.fromkeys(_case_reasons(case, found)):
+            by_reason.setdefault(text, []).append(case_words(case.case))
     if not found.cases:
-        reasons.append("no load is on both sides")
-    shown = list(dict.fromkeys(reasons))
+        return ("no load is on both sides",)
+    every = len(found.cases)
+    return tuple(
+        text if len(loads) == every else f"{text} ({', '.join(loads[:2])}{', ...' if len(loads) > 2 else ''})"
+        for text, loads in by_reason.items()
+    )
+
+
+def _why(found: SetComparison) -> str:
+    """The same in a line; begins with a colon where there is something."""
+    shown = list(reasons(found))
     if len(shown) > 3:
         shown = [*shown[:3], f"and {len(shown) - 3} more"]
     return f": {'; '.join(shown)}" if shown else ""
