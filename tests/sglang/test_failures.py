@@ -14,8 +14,8 @@ from remote_payload.failure import JobFailure
 from remote_payload.schema.bench_job import BenchJob
 from remote_payload.schema.run import Event
 from remote_payload.sglang_bench import job as bench_job
-from tests.sglang.conftest import Models
-from tests.support.served_models import write_wide_draft
+from tests.sglang.conftest import ARGUMENTS, Models
+from tests.support.served_models import write_hookless_target, write_wide_draft
 
 Asked = Callable[..., BenchJob]
 
@@ -68,6 +68,17 @@ def test_a_drafter_of_another_width(asked: Asked, chain: dict[str, Any], tmp_pat
     assert "(aux_states)" in said
     assert "mat1 and mat2 shapes cannot be multiplied" in said
     assert "trained for this target (`hidden_size`)" in said
+    assert list(schedulers()) == []
+
+
+def test_a_target_that_hands_no_states_over(
+    asked: Asked, models: Models, chain: dict[str, Any], tmp_path: Path
+) -> None:
+    target = write_hookless_target(tmp_path / "gpt2", models.target)
+    words = (*ARGUMENTS, "--load-format", "dummy", "--speculative-draft-load-format", "auto")
+    said = failure(asked(**chain, model=str(target), server_args=words), tmp_path)
+    assert "(no_hook)" in said
+    assert "GPT2LMHeadModel" in said
     assert list(schedulers()) == []
 
 

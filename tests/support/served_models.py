@@ -77,3 +77,15 @@ def write_wide_draft(folder: Path) -> Path:
                 tensors[name] = tensors[name].repeat_interleave(2, dim=axis).contiguous()
     save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
     return folder
+
+
+def write_hookless_target(folder: Path, tokenizer: Path) -> Path:
+    """A target of GPT-2's class, which hands no states to a drafter; without weights: SGLang's `dummy` makes some."""
+    folder.mkdir()
+    for path in tokenizer.glob("tokenizer*"):
+        shutil.copyfile(path, folder / path.name)
+    sizes = {"n_embd": 128, "n_head": 4, "n_layer": 4, "n_positions": 1024, "n_inner": 384, "vocab_size": 1280}
+    names = {"architectures": ["GPT2LMHeadModel"], "model_type": "gpt2", "dtype": "float32"}
+    config = {**names, **sizes, "bos_token_id": 0, "eos_token_id": 5}
+    (folder / "config.json").write_text(json.dumps(config))
+    return folder
