@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from orchestrator.compare.baseline import require_over, require_valid
 from orchestrator.measurements import measurements_of
-from orchestrator.records import Baseline, BaselineEntry
+from orchestrator.records import Baseline
 from orchestrator.records.measurement import MeasurementSet
 from orchestrator.records.packed import sha256_of
 from orchestrator.store import Store
@@ -35,9 +35,7 @@ def promote(store: Store, reference: str, name: str, *, source: str, note: str, 
         require_over(record, store.verify(run_id) if record.phase == "succeeded" else ())
         measured = measurements_of(store, record)
     require_valid(measured)
-    sha256 = store.names.keep(measured)
-    entry = BaselineEntry(run_id=run_id, record_sha256=sha256, source=source, note=note, set_at_unix_s=now)
-    baseline = store.set_baseline(name, entry)
-    older = sha256 != sha256_of(measured)
-    kept = store.names.measured(entry) if older else None
+    baseline = store.names.promote(name, measured, source=source, note=note, now=now)
+    older = baseline.current.record_sha256 != sha256_of(measured)
+    kept = store.names.measured(baseline.current) if older else None
     return Promoted(baseline=baseline, measured=kept or measured, older_record=older)

@@ -58,23 +58,24 @@ class Baselines:
         """Let `name` mean `entry` from now on; what it meant before stays in its history, which only ever grows."""
         path = self.folder / _file_name(name)
         with locked(self.home):
-            earlier = _read(path).history if path.is_file() else ()
-            baseline = Baseline(name=name, history=(*earlier, entry))
-            write(path, lined_bytes(baseline))
-        return baseline
+            return _moved(path, entry)
 
-    def keep(self, measured: MeasurementSet) -> str:
-        """Keep the measurements of a run; returns the hash of what is kept.
+    def promote(self, name: str, measured: MeasurementSet, *, source: str, note: str, now: float) -> Baseline:
+        """Keep the measurements of a run for good, and let `name` mean them from now on.
 
-        What was kept of a run before stays as it is and is what counts: a record never changes. Raises StoreError where
-        it is broken.
+        What was kept of that run before stays as it is, and is what the name then means: a record never changes. Raises
+        StoreError where it is broken.
         """
-        path = self._record_path(self.folder, measured.run_id)
-        with locked(self.home):
-            if path.is_file():
-                return _read_record(path)[1]
-            write(path, packed(measured))
-        return sha256_of(measured)
+        path, record = self.folder / _file_name(name), self._record_path(self.folder, measured.run_id)
+        with locked(self.home):  # one for both: nobody may remove the record in between
+            if record.is_file():
+                sha256 = _read_record(record)[1]
+            else:
+                write(record, packed(measured))
+                sha256 = sha256_of(measured)
+            run_id = measured.run_id
+            entry = BaselineEntry(run_id=run_id, record_sha256=sha256, source=source, note=note, set_at_unix_s=now)
+            return _moved(path, entry)
 
     def measured(self, entry: BaselineEntry) -> MeasurementSet | None:
         """What a run's entry means by its run, read and held against its hash; None where it has no record.
@@ -170,6 +171,13 @@ def _read(path: Path) -> Baseline:
     baseline = read_record(Baseline, read_text(path), where=str(path), error=StoreError)
     if baseline.name != path.stem:
         raise StoreError(f"{path}: expected the baseline `{path.stem}`, found: {baseline.name}")
+    return baseline
+
+
+def _moved(path: Path, entry: BaselineEntry) -> Baseline:
+    earlier = _read(path).history if path.is_file() else ()
+    baseline = Baseline(name=path.stem, history=(*earlier, entry))
+    write(path, lined_bytes(baseline))
     return baseline
 
 

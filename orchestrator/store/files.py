@@ -8,7 +8,6 @@ from pathlib import Path
 from orchestrator.errors import StoreError
 from remote_payload.rundir import write_atomically
 
-
 _MOVABLE = "the store's folder can be moved with the environment variable EAGLE3_REMOTE_HOME"
 
 

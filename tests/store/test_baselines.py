@@ -30,6 +30,11 @@ def measured(run_id: str = "run-1", *, prompts: int = 3, value: float = 1.5) -> 
     )  # fmt: skip
 
 
+def promoted(store: Store, name: str, one: MeasurementSet) -> BaselineEntry:
+    """What the name then means."""
+    return store.names.promote(name, one, source="me", note="", now=1.0).current
+
+
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
     return Store(tmp_path / "home", tmp_path / "project")
@@ -98,20 +103,17 @@ def test_a_packed_bomb_is_not_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_record_that_is_there_stays(store: Store) -> None:
-    first = store.names.keep(measured())
-    assert first == sha256_of(measured())
-    assert store.names.keep(measured(value=2.0)) == first
-    entry = BaselineEntry(run_id="run-1", record_sha256=first, set_at_unix_s=1)
-    assert store.names.measured(entry) == measured()
+    first = promoted(store, "a", measured())
+    assert first.record_sha256 == sha256_of(measured())
+    assert promoted(store, "b", measured(value=2.0)) == first
+    assert store.names.measured(first) == measured()
 
 
 def test_a_record_goes_with_the_last_name_whose_history_needs_it(store: Store) -> None:
     for number, name in enumerate(("a", "a", "b")):
         run_id = f"run-{number}"
-        entry = BaselineEntry(run_id=run_id, record_sha256=store.names.keep(measured(run_id)), set_at_unix_s=number)
-        store.set_baseline(name, entry)
-    shared = BaselineEntry(run_id="run-0", record_sha256=sha256_of(measured("run-0")), set_at_unix_s=9)
-    store.set_baseline("b", shared)
+        promoted(store, name, measured(run_id))
+    shared = promoted(store, "b", measured("run-0"))
     assert store.names.remove("a") == ("run-1",)
     assert store.names.measured(shared) == measured("run-0")
     assert store.names.remove("b") == ("run-0", "run-2")
@@ -141,8 +143,7 @@ def _promote(home: Path, project: Path, first: int) -> None:
     store = Store(home, project)
     for number in range(first, first + 8):
         run_id = f"run-{number}"
-        entry = BaselineEntry(run_id=run_id, record_sha256=store.names.keep(measured(run_id)), set_at_unix_s=number)
-        store.set_baseline("shared", entry)
+        promoted(store, "shared", measured(run_id))
         store.add_imported(replace(measured(f"theirs-{number}"), origin="imported", job_kind="imported"))
         store.add_imported(replace(measured("same"), origin="imported", job_kind="imported"))
 
@@ -161,3 +162,26 @@ def test_two_processes_promote_and_import_at_once(store: Store) -> None:
     assert all(store.names.measured(entry) is not None for entry in history)
     assert len(store.list()) == 17
     assert [run for run in store.list() if run.problem] == []
+
+
+def _name_and_forget(home: Path, project: Path, name: str) -> None:
+    store = Store(home, project)
+    for _ in range(12):
+        store.names.promote(name, measured("shared-run"), source="me", note="", now=1.0)
+        assert store.names.measured(store.baseline(name).current) is not None
+        store.names.remove(name)
+    store.names.promote(name, measured("shared-run"), source="me", note="", now=1.0)
+
+
+def test_a_record_that_two_processes_need_is_never_removed_under_one(store: Store) -> None:
+    context = multiprocessing.get_context("spawn")
+    assert store.project is not None
+    workers = [
+        context.Process(target=_name_and_forget, args=(store.home, store.project, name)) for name in ("one", "two")
+    ]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(60)
+    assert [worker.exitcode for worker in workers] == [0, 0]
+    assert all(store.names.measured(store.baseline(name).current) is not None for name in ("one", "two"))

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from orchestrator.errors import NotFoundError
-from orchestrator.records import BaselineEntry
 from orchestrator.records.measurement import Fact, Measurement, MeasurementSet, Series
 from orchestrator.store import Store, folders, index
 from orchestrator.store.archive import archived, run_files
@@ -37,10 +36,6 @@ def measured(run_id: str) -> MeasurementSet:
     )
 
 
-def entry(run_id: str, sha256: str, moment: float) -> BaselineEntry:
-    return BaselineEntry(run_id=run_id, record_sha256=sha256, set_at_unix_s=moment)
-
-
 @pytest.fixture(scope="module")
 def before(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store with runs, labels, baselines and an archive beside it."""
@@ -49,8 +44,8 @@ def before(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for run_id in ("kept", "labelled", "updated", "removed"):
         put_files(store.begin(made_run(run_id)), {"a": b"b"})
     store.label("labelled", tags=["+old"])
-    store.set_baseline("main", entry("kept", store.names.keep(measured("kept")), 1))
-    store.set_baseline("gone", entry("other", store.names.keep(measured("other")), 1))
+    store.names.promote("main", measured("kept"), source="me", note="", now=1)
+    store.names.promote("gone", measured("other"), source="me", note="", now=1)
     away = Store(folder / "away")
     put_files(away.begin(made_run("taken")), {"a": b"b"})
     (folder / "taken.tar.gz").write_bytes(archived("taken", run_files(away.run_dir("taken"))))
@@ -65,7 +60,7 @@ def everything(folder: Path) -> None:
     store.label("labelled", tags=["+new"], note="said")
     store.keep_verdict("kept", "sound")
     store.add_imported(measured("imported"), b"raw")
-    store.set_baseline("main", entry("imported", store.names.keep(measured("imported")), 2))
+    store.names.promote("main", measured("imported"), source="me", note="", now=2)
     store.names.remove("gone")
     take_in(store.home, folder / "taken.tar.gz")
     store.remove("removed")
