@@ -6,6 +6,7 @@ page. A role becomes a class in `svg.py`, so that the page's style decides how i
 
 import dataclasses
 import io
+import logging
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -34,6 +35,7 @@ FEW = 60
 def drawn(chart: Chart) -> str:
     """The figure as SVG, the same for the same chart; points that no axis can hold are left out."""
     chart = dataclasses.replace(chart, traces=tuple(_drawable(trace) for trace in chart.traces))
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)  # where it keeps its font cache is nobody's business here
     import matplotlib as mpl  # noqa: PLC0415 - half a second, only where something is drawn
     from matplotlib.backends.backend_svg import FigureCanvasSVG  # noqa: PLC0415
     from matplotlib.figure import Figure  # noqa: PLC0415

@@ -1,6 +1,7 @@
 """The page in a real browser: nothing logged, nothing asked for, nothing run, readable in every form it takes."""
 
 import base64
+import dataclasses
 import gzip
 import itertools
 import json
@@ -12,12 +13,19 @@ import pytest
 from orchestrator.compare.asked import Asked
 from orchestrator.compare.diff import compare_many
 from orchestrator.compare.pooling import Operand
+from orchestrator.records import RunHost
 from orchestrator.records.measurement import MeasurementSet
+from orchestrator.report.bench_content import report_bench
+from orchestrator.report.content import RunReport
 from orchestrator.report.document.outline import document
 from orchestrator.report.document.subject import BaselineMove, Reported, Subject
 from orchestrator.report.html.page import html_page
+from remote_payload.schema import Setting
+from remote_payload.schema.bench import ArgumentFact, LogLine, ServerPhase
 from tests.support.chromium import Browser, running_browser
+from tests.support.made_bench import made_paired, made_server
 from tests.support.made_measurements import HOSTILE, hostile_set, made_history, made_set
+from tests.support.made_runs import made_run
 
 FOREIGN = "return [...document.querySelectorAll('script, img, iframe, object, embed, form, base, [onerror], [onload]')]"
 FOREIGN += ".map(one => one.outerHTML)"
@@ -115,6 +123,36 @@ def test_what_anyone_wrote_stays_text(browser: Browser, tmp_path: Path) -> None:
     assert "\\x00 bell\\x07 esc\\x1b[31m" in text
     assert "\u202e" not in text
     assert "\u2068\u05e9\u05dc\u05d5\u05dd" in text  # kept to itself, its neighbours stay in order
+    page, window = browser.run(WIDTHS)
+    assert page <= window
+
+
+def hostile_run(word: str) -> Reported:
+    """An own run, judged in full, into which a server and its log wrote what they liked."""
+    server = made_server(asked={word: word}, runs={word: word}, argv=(word,), draft_class=word, model_class=word)
+    server = dataclasses.replace(
+        server,
+        lines=(LogLine(rule=word, line=word),),
+        phases=(ServerPhase(name=word, seconds=1.0),),
+        arguments=(*server.arguments, ArgumentFact(name=word, requested=word, effective=f"{word} otherwise")),
+    )
+    result, requests = made_paired(servers=(server, made_server("plain")), warnings=HOSTILE, gpus=HOSTILE)
+    base = made_run("bench-20260102-0304-ab12cd")
+    settings = tuple(Setting(key=f"{text[:50]}", value=text, source=text) for text in HOSTILE)
+    spec = dataclasses.replace(base.spec, job_kind="bench", settings=settings, launched_by=word)
+    host = RunHost(name=word, destination=word)
+    record = dataclasses.replace(base, spec=spec, host=host)
+    told = RunReport(record=record, bench=report_bench(result, requests))
+    return Reported(subjects=(Subject(measured=made_set(users=(1,)), told=told),))
+
+
+@pytest.mark.parametrize("word", [HOSTILE[0], HOSTILE[1], HOSTILE[4], "W" * 5000])
+def test_what_a_server_wrote_stays_text(browser: Browser, tmp_path: Path, word: str) -> None:
+    path = written(tmp_path, hostile_run(word))
+    browser.open(path, width=360)
+    require_quiet(browser, path)
+    assert browser.run(FOREIGN) == []
+    assert "DIFFERS" in browser.run("return document.body.textContent")
     page, window = browser.run(WIDTHS)
     assert page <= window
 
