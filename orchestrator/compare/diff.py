@@ -83,7 +83,13 @@ def _compared(ours: Operand, theirs: Operand, asked: Asked) -> SetComparison:
     mine, other = pooled(ours, asked.keeps), pooled(theirs, asked.keeps)
     pairs = matched(mine, other, implied(asked.vary))
     cases = tuple(compare_case(a, b, asked, typed=theirs.is_typed or ours.is_typed) for a, b in pairs.pairs)
-    notes = [*pairs.notes, *_mixed(ours, mine), *_mixed(theirs, other), *_unvaried(cases, asked)]
+    notes = [
+        *pairs.notes,
+        *(_shared(ours, theirs) if any(a.case == b.case for a, b in pairs.pairs) else []),
+        *_mixed(ours, mine),
+        *_mixed(theirs, other),
+        *_unvaried(cases, asked),
+    ]
     return SetComparison(
         ours=ours.sets,
         theirs=theirs.sets,
@@ -150,6 +156,16 @@ def _case_verdict(lines: Sequence[Comparison], asked: Asked) -> Verdict:
     """A figure that only one side has decides nothing where others can be compared."""
     verdicts = [item.verdict for item in lines if decides(item, asked, lines)]
     return overall([verdict for verdict in verdicts if verdict != "not comparable"])
+
+
+def _shared(ours: Operand, theirs: Operand) -> list[str]:
+    """Runs that are on both sides, e.g. a baseline within a set of runs since it."""
+    both = {one.run_id for one in ours.sets} & {one.run_id for one in theirs.sets}
+    if not both:
+        return []
+    named = ", ".join(sorted(both)[:3]) + (f" and {len(both) - 3} more" if len(both) > 3 else "")
+    verb = "is" if len(both) == 1 else "are"
+    return [f"{named} {verb} on both sides: the sides are not independent, and differ less than they would"]
 
 
 def _mixed(operand: Operand, measured: Mapping[Case, Measurement]) -> list[str]:

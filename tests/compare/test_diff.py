@@ -163,9 +163,9 @@ def test_loads_are_paired_by_what_they_are_and_the_rest_is_named() -> None:
     assert [case[1].value for case in found.only_theirs] == ["16"]
     none = compare_sets(side(ours[0]), side(theirs[1]), Asked())
     assert (none.verdict, none.cases) == ("not comparable", ())
-    assert none.notes[0].endswith("--vary concurrency compares across them")
+    assert none.notes[-1].endswith("--vary concurrency compares across them")
     other_kind = side(measurement(throughputs(*BASE), case={"split": "train"}))
-    assert "measurements of different kinds" in compare_sets(side(ours[0]), other_kind, Asked()).notes[0]
+    assert "measurements of different kinds" in compare_sets(side(ours[0]), other_kind, Asked()).notes[-1]
     varied = compare_sets(side(ours[0]), side(theirs[1]), Asked(vary=("concurrency",)))
     assert [(item.name, item.ours, item.theirs) for item in only(varied).varied] == [("concurrency", "1", "16")]
 
@@ -191,6 +191,18 @@ def test_runs_of_one_side_are_put_together_and_what_varies_among_them_is_told() 
     barred = compare_sets(mixed, old, Asked())
     assert only(barred).hard[0].ours == "NVIDIA H200 / NVIDIA H100"
     assert barred.notes == ("mixed: gpu differs between its runs",)
+
+
+def test_a_run_on_both_sides_is_told() -> None:
+    made = {run: measurement(throughputs(*y, run_id=run)) for run, y in (("a", BASE), ("b", BETTER))}
+    old, new = (measurement_set(one, run_id=run) for run, one in made.items())
+    found = compare_sets(Operand(label="since", sets=(old, new)), Operand(label="a", sets=(old,)), Asked())
+    assert found.notes[0] == "a is on both sides: the sides are not independent, and differ less than they would"
+    apart = compare_sets(Operand(label="b", sets=(new,)), Operand(label="a", sets=(old,)), Asked())
+    assert apart.notes == ()
+    loads = [measurement(throughputs(*BASE), case={**CASE, "concurrency": users}) for users in ("1", "4")]
+    within = compare_sets(side(loads[0]), side(loads[1]), Asked(vary=("concurrency",)))
+    assert within.notes == ()  # one run, but no load of it is on both sides
 
 
 def test_margins_of_ones_own_replace_the_catalogues() -> None:

@@ -15,7 +15,7 @@ from orchestrator.compare.statistics.effect import Effect, Scale, no_spread, set
 from orchestrator.compare.statistics.findings import Findings
 from orchestrator.compare.statistics.prompts import Pairs, figure
 from orchestrator.compare.statistics.ranks import wilcoxon
-from orchestrator.compare.stats import MIN_ROWS, Estimate, paired_difference, paired_ratio
+from orchestrator.compare.stats import CONFIDENCE, MIN_ROWS, Estimate, paired_difference, paired_ratio
 
 
 def paired_findings(metric: Metric, pairs: Pairs) -> Findings:
@@ -86,4 +86,10 @@ def _notes(effect: Effect | None, pairs: Pairs, unit: str) -> tuple[str, ...]:
         return ("a sum of 0 has no ratio" if counted else "nothing was counted on a side",)
     if effect.standard_error is None:
         return (f"an interval needs {MIN_ROWS} {unit}s on both sides, found {effect.samples}",)
-    return () if effect.spread else (no_spread(effect, f"every {unit} shows the same change"),)
+    if effect.spread:
+        return ()
+    unseen = 100 * (1 - (1 - CONFIDENCE) ** (1 / effect.samples))
+    return (
+        no_spread(effect, f"every {unit} shows the same change"),
+        f"up to {unseen:.2g} % of other {unit}s could show another (95 % confidence)",
+    )

@@ -250,6 +250,7 @@ def test_the_same_answers_twice_are_equivalent_from_six_prompts_on(n: int, verdi
     found = with_bootstrap(compare_series(LENGTH, series, series), series, series)
     assert (found.change.value, found.verdict) == (0.0, verdict)
     assert found.tests[0].p is None
+    assert (f"up to {100 * (1 - 0.05 ** (1 / n)):.2g} % of other prompts could show another" in found.note) == (n >= 5)
 
 
 def test_one_side_without_spread_is_told() -> None:
