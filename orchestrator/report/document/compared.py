@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from orchestrator.compare.asked import Asked
 from orchestrator.compare.comparison import CaseComparison, Comparison, Difference, SetComparison, Verdict
-from orchestrator.compare.diff import decides
+from orchestrator.compare.diff import WEIGHT, decides
 from orchestrator.compare.stats import Estimate
 from orchestrator.report.diff_verdict import verdict_lines
 from orchestrator.report.diff_words import (
@@ -22,7 +22,7 @@ from orchestrator.report.document.subject import Reported
 from orchestrator.report.words import UNKNOWN
 
 IN_FULL = 6
-"""Comparisons shown load by load; beyond that a line each."""
+"""Comparisons up to which each is shown load by load; of more the weightiest alone, and a line each."""
 TONES: dict[Verdict, Tone] = {
     "improved": "good",
     "regressed": "bad",
@@ -47,12 +47,19 @@ def compared_section(reported: Reported) -> Section | None:
     blocks: list[Block] = []
     if len(found) > 1:
         blocks.append(_overview(found, reported.asked))
-    for one in found[:IN_FULL]:
+    in_full = found if len(found) <= IN_FULL else (weightiest(found),)
+    for one in in_full:
         blocks += _in_full(one, reported.asked, several=len(found) > 1)
-    if len(found) > IN_FULL:
-        blocks.append(Text(text=f"The first {IN_FULL} of {len(found)} comparisons stand here in full.", kind="note"))
+    if len(found) > len(in_full):
+        more = f"One of {len(found)} comparisons stands here in full; `diff` shows any other."
+        blocks.append(Text(text=more, kind="note"))
     blocks.append(Text(text=DEFINITION, kind="definition"))
     return Section(name="compared", title="Compared", blocks=tuple(blocks))
+
+
+def weightiest(found: Sequence[SetComparison]) -> SetComparison:
+    """The comparison whose verdict weighs most; of several the first."""
+    return min(found, key=lambda one: WEIGHT.index(one.verdict))
 
 
 def tone_of(verdict: Verdict) -> Tone:
@@ -151,7 +158,7 @@ def _circumstances(case: CaseComparison) -> list[Block]:
         if found:
             blocks.append(_differences(f"{title} ({len(found)})", found))
     if case.unknown:
-        blocks.append(Items(title="Unknown, and should be alike", items=case.unknown))
+        blocks.append(Text(text=f"Unknown, and must be alike: {', '.join(case.unknown)}.", kind="note"))
     reasons = [f"ours: {text}" for text in case.ours.invalid] + [f"theirs: {text}" for text in case.theirs.invalid]
     if reasons:
         blocks.append(Items(title="No measurement", items=tuple(reasons)))

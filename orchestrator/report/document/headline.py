@@ -5,7 +5,7 @@ from collections import Counter
 from orchestrator.compare.diff import WEIGHT
 from orchestrator.report.diff_verdict import verdict_lines
 from orchestrator.report.document.blocks import Tone
-from orchestrator.report.document.compared import tone_of
+from orchestrator.report.document.compared import tone_of, weightiest
 from orchestrator.report.document.figures import case_words, fact_of, figure, named, series_of, title_of
 from orchestrator.report.document.runs import ORIGINS, PRIMARY
 from orchestrator.report.document.subject import Reported, Subject, in_time
@@ -28,7 +28,7 @@ def headline(reported: Reported) -> tuple[str, Tone]:
     """The sentence and its tone: a comparison's where there is one, else the run's own, else a count."""
     found = reported.comparisons
     if found:
-        worst = min(found, key=lambda one: WEIGHT.index(one.verdict))
+        worst = weightiest(found)
         line = f"{verdict_lines(worst, reported.asked)[0]}."
         if len(found) > 1:
             counts = Counter(one.verdict for one in found)

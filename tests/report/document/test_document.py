@@ -223,6 +223,18 @@ def test_the_verdict_of_many_comparisons_is_the_worst() -> None:
     assert len({section.name for section in made.sections}) == len(made.sections)
 
 
+def test_of_many_comparisons_the_weightiest_stands_in_full() -> None:
+    sets = [made_set(f"run-{at}", users=(1,), gain=0.8 if at == 5 else 1.35, seed=1) for at in range(9)]
+    compared = compare_many([Operand(label=item.run_id, sets=(item,)) for item in sets], Asked())
+    made = document(reported(*sets, comparisons=compared), made_unix_s=None, tool="t")
+    found = next(section for section in made.sections if section.name == "compared")
+    overview, *full = tables(found)
+    assert len(overview.rows) == 8
+    assert [row[2] for row in overview.rows].count("regressed") == 1
+    assert all("run-5 (ours)" in table.caption for table in full[:2])
+    assert "One of 8 comparisons stands here in full" in words(found.blocks)
+
+
 def test_numbers_of_others_are_never_told_as_measured_here() -> None:
     bare = Series(metric="accept_length_pooled", unit="tokens", definition="card", level="summary", y=(3.2,))
     published = MeasurementSet(
