@@ -95,7 +95,8 @@ def test_the_payload_takes_nothing_from_the_laptop_nor_from_elsewhere() -> None:
 # Which rooms a room may import; the arrows of the house.
 ARROWS = {
     "cli": {"pipeline", "compare", "diagnosis", "report", "store", "records", "config", "jobfile", "updates", "errors",
-            "outcome", "review", "reporting", "promotion", "published", "measurements", "operands", "expectations", "demo",
+            "outcome", "review", "reporting", "promotion", "published", "measurements", "operands", "expectations",
+            "demo",
             "importers", "cli"},
     "review": {"compare", "report", "store", "records", "errors"},
     "measurements": {"review", "compare", "diagnosis", "report", "store", "records", "errors"},

@@ -7,8 +7,8 @@ from typing import Any
 from orchestrator.compare.matching import case_words
 from orchestrator.compare.pivot import Cell, PivotTable
 from orchestrator.report.diff_words import cell, change_words
-from orchestrator.report.markdown_table import markdown_table
 from orchestrator.report.lines import wrapped
+from orchestrator.report.markdown_table import markdown_table
 from orchestrator.report.table import listed
 
 LEGEND = (
