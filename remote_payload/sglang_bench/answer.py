@@ -1,8 +1,7 @@
 """What SGLang says about one request in `meta_info`, whichever version it is, and whether its numbers agree."""
 
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 CORRECT = ("spec_num_correct_drafts", "spec_accepted_drafts", "spec_accept_token_num")
@@ -11,6 +10,24 @@ HISTOGRAM = ("spec_correct_drafts_histogram", "spec_accept_histogram")
 """Newest name first: 0.5.12 and later; 0.5.11; 0.5.6 to 0.5.10."""
 SAME = 1e-6
 """Relative: the server's own ratios are made from the same integers."""
+LARGEST_COUNT = 1 << 40
+"""No request has so many tokens; what is larger is no count."""
+WORD_CHARACTERS = 40
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What is known of a request beside what the server says; None = unknown."""
+
+    width: int | None = None
+    """Drafts that one verify step judges (num_draft_tokens - 1); None as well where it changes."""
+    streamed: int | None = None
+    """How many tokens came through the stream."""
+    ids: int | None = None
+    """How many ids the answer holds."""
+    prompt_ids: int | None = None
+    """How many were sent."""
+    max_new_tokens: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,12 +50,8 @@ class Answer:
     broken_identities: tuple[str, ...] = ()
 
 
-def read_answer(meta: Mapping[str, Any], *, width: int | None = None, streamed: int | None = None) -> Answer:
-    """Read a `meta_info`.
-
-    `width` is how many drafts one verify step judges (num_draft_tokens - 1), None = unknown or changing; `streamed` is
-    how many tokens came through the stream, None = not counted.
-    """
+def read_answer(meta: Mapping[str, Any], asked: Asked = Asked()) -> Answer:
+    """Read a `meta_info`; numbers that contradict each other, or what is known anyway, are told. Never raises."""
     verify = _count(meta.get("spec_verify_ct"))
     histogram = _counts(_first(meta, HISTOGRAM))
     correct = _count(_first(meta, CORRECT))
@@ -55,10 +68,25 @@ def read_answer(meta: Mapping[str, Any], *, width: int | None = None, streamed: 
         correct_drafts=correct,
         proposed_drafts=_count(_first(meta, PROPOSED)) if verify is not None else None,
         histogram=histogram,
-        broken_identities=(),
     )
-    broken = (*_sums(answer, width), *_completion(answer, meta, width, streamed), *_ratios(answer, meta))
-    return Answer(**{**answer.__dict__, "broken_identities": broken})
+    broken = (
+        *_names(meta),
+        *_sums(answer, asked.width),
+        *_tokens(answer, asked),
+        *_completion(answer, meta, asked.width),
+        *_ratios(answer, meta),
+    )
+    return replace(answer, broken_identities=broken)
+
+
+def _names(meta: Mapping[str, Any]) -> list[str]:
+    """0.5.12 tells the same number under an old name and a new one."""
+    broken = []
+    for names in (CORRECT, PROPOSED):
+        told = {name: number for name in names if (number := _count(meta.get(name))) is not None}
+        if len(set(told.values())) > 1:
+            broken.append(", ".join(f"{name} = {number}" for name, number in told.items()))
+    return broken
 
 
 def _sums(answer: Answer, width: int | None) -> list[str]:
@@ -75,14 +103,29 @@ def _sums(answer: Answer, width: int | None) -> list[str]:
     return broken
 
 
-def _completion(answer: Answer, meta: Mapping[str, Any], width: int | None, streamed: int | None) -> list[str]:
+def _tokens(answer: Answer, asked: Asked) -> list[str]:
+    """What was sent, what came and what was allowed against what the server counts."""
+    completion, prompt, cached, broken = answer.completion_tokens, answer.prompt_tokens, answer.cached_tokens, []
+    if completion is not None and asked.streamed is not None and asked.streamed != completion:
+        broken.append(f"streamed tokens = {asked.streamed}, completion tokens = {completion}")
+    if completion is not None and asked.ids is not None and asked.ids != completion:
+        broken.append(f"output ids = {asked.ids}, completion tokens = {completion}")
+    # A verify step may go beyond the end where a version does not cut it off.
+    if completion is not None and asked.max_new_tokens and completion > asked.max_new_tokens + (asked.width or 0):
+        broken.append(f"completion tokens = {completion}, max_new_tokens = {asked.max_new_tokens}")
+    if prompt is not None and asked.prompt_ids is not None and prompt != asked.prompt_ids:
+        broken.append(f"prompt tokens = {prompt}, prompt ids sent = {asked.prompt_ids}")
+    if prompt is not None and cached is not None and cached > prompt:
+        broken.append(f"cached tokens = {cached}, prompt tokens = {prompt}")
+    return broken
+
+
+def _completion(answer: Answer, meta: Mapping[str, Any], width: int | None) -> list[str]:
     """One token from the prefill, one and the accepted drafts from each verify step, less what its end cut off.
 
     A request that was retracted is prefilled again, which gives one more token each time.
     """
     completion, verify, correct, broken = answer.completion_tokens, answer.verify_steps, answer.correct_drafts, []
-    if completion is not None and streamed is not None and streamed != completion:
-        broken.append(f"streamed tokens = {streamed}, completion tokens = {completion}")
     if completion is None or verify is None or correct is None:
         return broken
     made, retracted = 1 + verify + correct, _count(meta.get("num_retractions")) or 0
@@ -106,11 +149,11 @@ def _ratios(answer: Answer, meta: Mapping[str, Any]) -> list[str]:
 def _finish(reason: object) -> tuple[str | None, str | None]:
     """`finish_reason` is an object in every version, a word in some forks; an abort carries a message."""
     if isinstance(reason, str):
-        return reason, "the server aborted the request" if reason == "abort" else None
+        return reason[:WORD_CHARACTERS], "the server aborted the request" if reason == "abort" else None
     if not isinstance(reason, Mapping):
         return None, None
     kind = reason.get("type")
-    name = kind if isinstance(kind, str) else None
+    name = kind[:WORD_CHARACTERS] if isinstance(kind, str) else None
     if name != "abort":
         return name, None
     return name, f"the server aborted the request: {str(reason.get('message') or 'no reason given')[:500]}"
@@ -121,9 +164,9 @@ def _first(meta: Mapping[str, Any], names: tuple[str, ...]) -> object:
 
 
 def _number(value: object) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return float(value)
+    return float(value) if -LARGEST_COUNT <= value <= LARGEST_COUNT else None  # also of NaN, and of 10**400
 
 
 def _count(value: object) -> int | None:

@@ -16,17 +16,20 @@ from typing import Any
 
 from remote_payload.schema.bench import RequestSample
 from remote_payload.schema.bench_job import BenchJob
-from remote_payload.sglang_bench.answer import Answer, read_answer
+from remote_payload.sglang_bench.answer import Answer, Asked, read_answer
 from remote_payload.sglang_bench.connection import Connection
 from remote_payload.sglang_bench.loop import Loop
 from remote_payload.sglang_bench.pace import Arrivals, Turn, Users
 from remote_payload.sglang_bench.place import Place
 from remote_payload.sglang_bench.prompt import Prompt
+from remote_payload.sglang_bench.redact import redact_text
 from remote_payload.sglang_bench.sockets import allow_sockets
 from remote_payload.sglang_bench.stream import StreamBroken, Streamed
 
 LOOK_S = 0.25
 CONNECT_S = 30.0
+SHOWN_CHARACTERS = 1500
+"""Of an error; fewer than are taken from the server."""
 BACKLOG = 64
 """Answers that may wait to become samples while tokens keep coming."""
 
@@ -43,6 +46,8 @@ class Target:
     keep_outputs: bool = True
     width: int | None = None
     """Drafts that one verify step judges; None = unknown or changing."""
+    hidden: tuple[str, ...] = ()
+    """Values that no sample may hold, whatever the server says."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,11 +174,11 @@ class Client:
 
     def _ask(self, loop: Loop, pace: Users | Arrivals, turn: Turn, request: "_Request", body: bytes) -> None:
         def over(broken: StreamBroken | None) -> None:
-            done_s = request.streamed.done_s
+            over_s = request.streamed.over_s
             if broken is not None:
-                request.error, request.streamed.status, done_s = str(broken), broken.status, None
+                request.error, request.streamed.status, over_s = str(broken), broken.status, None
             self._answered.append(request)
-            pace.leave(turn.connection, done_s if done_s is not None else time.monotonic())
+            pace.leave(turn.connection, over_s if over_s is not None else time.monotonic())
 
         request.due_s = turn.due_s
         with self._lock:
@@ -198,9 +203,9 @@ class Client:
         return sample
 
     def _sample(self, index: int, prompt: Prompt, streamed: Streamed, error: str | None) -> RequestSample:
-        whole = streamed.tokens if error is None else None
-        answer = read_answer(streamed.meta, width=self._target.width, streamed=whole) if streamed.meta else Answer()
         known = len(prompt.input_ids) if prompt.input_ids is not None else None
+        answer = read_answer(streamed.meta, self._known(streamed, known, error)) if streamed.meta else Answer()
+        error, finish = (self._hide(words) for words in (error or answer.error or _empty(streamed), answer.finish))
         sent_s = streamed.sent_s if streamed.sent_s is not None else time.monotonic()
         return RequestSample(
             point=self._point,
@@ -213,16 +218,32 @@ class Client:
             done_s=None if streamed.done_s is None else streamed.done_s - self._began_s,
             output_ids=tuple(streamed.output_ids) if streamed.output_ids and self._target.keep_outputs else None,
             completion_tokens=answer.completion_tokens,
-            finish=answer.finish,
+            finish=finish,
             cached_tokens=answer.cached_tokens,
             verify_steps=answer.verify_steps,
             correct_drafts=answer.correct_drafts,
             proposed_drafts=answer.proposed_drafts,
             histogram=answer.histogram,
             status=streamed.status,
-            error=error or answer.error or _empty(streamed),
+            error=error,
             broken_identities=answer.broken_identities,
         )
+
+    def _known(self, streamed: Streamed, sent: int | None, error: str | None) -> Asked:
+        """What the answer's own numbers are held against; of a broken answer, only what was sent."""
+        limit = self._target.sampling.get("max_new_tokens")
+        ids = None if streamed.output_ids is None else len(streamed.output_ids)
+        return Asked(
+            width=self._target.width,
+            streamed=streamed.tokens if error is None else None,
+            ids=ids if error is None else None,
+            prompt_ids=sent,
+            max_new_tokens=limit if isinstance(limit, int) else None,
+        )
+
+    def _hide(self, words: str | None) -> str | None:
+        """Without the key, also where what the server said was cut off within it."""
+        return None if words is None else redact_text(words, self._target.hidden)[:SHOWN_CHARACTERS]
 
 
 def _empty(streamed: Streamed) -> str | None:

@@ -10,30 +10,17 @@ import select
 import socket
 import ssl
 import time
-from dataclasses import dataclass
 from typing import Any
 
+from remote_payload.sglang_bench.exchange import Exchange
 from remote_payload.sglang_bench.incoming import Incoming, NotHttpError
 from remote_payload.sglang_bench.place import Place
 from remote_payload.sglang_bench.sockets import Sockets
 from remote_payload.sglang_bench.stream import ERROR_BYTES, Events, StreamBroken, Streamed, said
 
 NOT_NOW = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
-
-
-@dataclass(kw_only=True, eq=False)
-class _Exchange:
-    """The request under way."""
-
-    request: bytes
-    into: Streamed
-    incoming: Incoming
-    events: Events
-    unsent: bytes
-    refusal: bytes = b""
-    """Body of an answer that is not 200."""
-    may_repeat: bool
-    """The server may have dropped a kept connection before it saw the request."""
+IDLE_DROP_S = 1.0
+"""A kept connection that the server ended this soon after a request was idle to it; later, the request was broken."""
 
 
 class Connection:
@@ -44,7 +31,7 @@ class Connection:
         self._untried: list[tuple[socket.AddressFamily, Any]] = []
         self._socket: socket.socket | None = None
         self._is_connecting = self._is_shaking = False
-        self._exchange: _Exchange | None = None
+        self._exchange: Exchange | None = None
         self._events = 0
 
     @property
@@ -56,6 +43,11 @@ class Connection:
     def is_opening(self) -> bool:
         """Whether a connection is on its way."""
         return self._is_connecting or self._is_shaking
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether the answer is whole, and only the end of its HTTP body is still to come."""
+        return self._exchange is not None and self._exchange.events.is_over
 
     def open(self) -> None:
         """Begin to connect, so that the first request's clock does not hold it. Raises StreamBroken."""
@@ -73,10 +65,19 @@ class Connection:
         self._socket, self._exchange = None, None
         self._is_connecting = self._is_shaking = False
 
+    def leave(self, now_s: float) -> bool:
+        """Close it; whether the request under way was answered. Raises StreamBroken where that answer is none."""
+        exchange, is_answered = self._exchange, self.is_answered
+        self.close()
+        if exchange is not None and is_answered:
+            exchange.into.over_s = now_s
+            exchange.events.finish()
+        return is_answered
+
     def begin(self, body: bytes, into: Streamed) -> None:
         """Send one request; `into` is filled until `receive` says that it is over. Raises StreamBroken."""
         request = self._place.request(body)
-        self._exchange = _Exchange(
+        self._exchange = Exchange(
             request=request,
             into=into,
             incoming=Incoming(),
@@ -127,7 +128,7 @@ class Connection:
             self.close()
             raise StreamBroken(f"{error}; tokens so far: {exchange.into.tokens}", exchange.into.status) from None
 
-    def _take(self, exchange: _Exchange, data: bytes, now_s: float) -> bool:
+    def _take(self, exchange: Exchange, data: bytes, now_s: float) -> bool:
         incoming, into = exchange.incoming, exchange.into
         if data:
             exchange.may_repeat = False
@@ -138,7 +139,8 @@ class Connection:
             elif incoming.status is not None:
                 into.status = incoming.status
                 exchange.refusal += body
-        elif exchange.may_repeat:  # the server may drop an idle connection whenever it likes: once more on a fresh one
+        elif exchange.may_repeat and now_s - (exchange.into.sent_s or now_s) < IDLE_DROP_S:
+            # The server may drop an idle connection whenever it likes: once more on a fresh one, its clock goes on.
             self.close()
             exchange.unsent, exchange.may_repeat, self._exchange = exchange.request, False, exchange
             self.open()
@@ -152,6 +154,7 @@ class Connection:
             raise StreamBroken(f"HTTP {into.status}: {said(words)}", into.status)
         if not incoming.is_over and not exchange.events.is_over:
             raise StreamBroken(f"the stream broke off; tokens so far: {into.tokens}", into.status)
+        into.over_s = now_s
         exchange.events.finish()
         self._exchange = None
         if not incoming.is_kept:
@@ -210,13 +213,13 @@ class Connection:
         self._send()
 
     def _send(self) -> None:
-        """As much as the socket takes now; the first time a request's clock starts with it."""
+        """As much as the socket takes now; a request's clock starts with the first time."""
         exchange = self._exchange
         if exchange is None:
             self._look_for(select.EPOLLIN)
             return
         assert self._socket is not None
-        if len(exchange.unsent) == len(exchange.request):
+        if exchange.into.sent_s is None:
             exchange.into.sent_s = time.monotonic()
         try:
             while exchange.unsent:

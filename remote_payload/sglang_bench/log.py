@@ -18,12 +18,19 @@ HEAD_BYTES = 4 * 1024 * 1024
 TAIL_BYTES = 2 * 1024 * 1024
 """After its head the log goes on in `server-N.tail.log`; a full one becomes `.tail.1.log`, replacing the one before."""
 LONGEST_LINE = 64 * 1024
+LONGEST_SECRET = 1024
+"""What is cut off a line that is too long: a value cut in two is not known any more."""
+AHEAD_BYTES = 64 * 1024 * 1024
+"""So much may be read and not yet looked into; beyond, the server waits."""
 SHOWN_CHARACTERS = 2000
 REMEMBERED = 400
 
 
 class ServerLog:
-    """Reads `stream` in a thread of its own until its end; `on_line` gets every line (redacted), with its time."""
+    """Reads `stream` until its end; `on_line` gets every line (redacted), with its time.
+
+    One thread reads, so that the server never waits for its own output; another looks into what was read.
+    """
 
     def __init__(
         self,
@@ -46,7 +53,11 @@ class ServerLog:
         self._stream, self._token, self._secrets, self._on_line = stream, token, secrets, on_line
         self._file = path.open("wb")
         self._written = 0
-        self._thread = threading.Thread(target=self._read, name=f"log of {path.name}", daemon=True)
+        self._blocks: deque[bytes] = deque()
+        self._ahead = 0
+        self._came = threading.Condition()
+        threading.Thread(target=self._read, name=f"reads for {path.name}", daemon=True).start()
+        self._thread = threading.Thread(target=self._look, name=f"log of {path.name}", daemon=True)
         self._thread.start()
 
     def join(self, timeout_s: float) -> None:
@@ -64,23 +75,39 @@ class ServerLog:
         return next((message for message in self.guard if message.get("guard") == what), None)
 
     def _read(self) -> None:
-        rest = b""
-        while True:
+        block = b" "
+        while block:
             try:
                 block = os.read(self._stream.fileno(), 65536)
             except OSError:
                 block = b""
-            if not block:
-                break
+            with self._came:
+                self._came.wait_for(lambda: self._ahead < AHEAD_BYTES)
+                self._blocks.append(block)
+                self._ahead += len(block)
+                self._came.notify_all()
+        self._stream.close()
+
+    def _next(self) -> bytes:
+        """What was read next; empty at the end."""
+        with self._came:
+            self._came.wait_for(lambda: bool(self._blocks))
+            block = self._blocks.popleft()
+            self._ahead -= len(block)
+            self._came.notify_all()
+            return block
+
+    def _look(self) -> None:
+        rest, is_cut = b"", False
+        while block := self._next():
             *lines, rest = (rest + block).replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
             for line in lines:
-                self._take(line)
+                self._take(b"" if is_cut else line)  # what follows of a line that was too long decides nothing
+                is_cut = False
             if len(rest) > LONGEST_LINE:
-                self._take(rest)
-                rest = b""
-        if rest:
-            self._take(rest)
-        self._stream.close()
+                self._take(b"" if is_cut else rest)
+                rest, is_cut = b"", True
+        self._take(b"" if is_cut else rest)
         self._file.close()
         with self.changed:
             self.is_over = True
@@ -93,10 +120,10 @@ class ServerLog:
         if self._token in text:
             self._hear(text)
             return
-        if any(text.startswith(word) or f"] {word}" in text[:60] for word in FREQUENT):
-            line = text  # nothing of a request stands in these lines
-        else:
-            line = redact_text(text, self._secrets)
+        line = redact_text(text, self._secrets)
+        if len(raw) > LONGEST_LINE:
+            line = f"{line[:-LONGEST_SECRET]}..."
+        if not any(line.startswith(word) or f"] {word}" in line[:60] for word in FREQUENT):
             self._note(line)
         self._write(line)
         now_s = time.monotonic()

@@ -12,6 +12,8 @@ from remote_payload.sglang_bench.place import Place
 from remote_payload.sglang_bench.sockets import Sockets
 from remote_payload.sglang_bench.stream import StreamBroken, Streamed
 
+END_S = 1.0
+"""How long the end of an HTTP body may come after the answer that is in it; then the connection is dropped."""
 Over = Callable[[StreamBroken | None], None]
 """Told once a request is over; with what broke it, or None."""
 
@@ -25,6 +27,7 @@ class _Asked:
     timeout_s: float
     until_s: float
     over: Over
+    is_ending: bool = False
     is_over: bool = False
 
 
@@ -35,6 +38,8 @@ class Loop:
         self._sockets = Sockets()
         self._asked: dict[Connection, _Asked] = {}
         self._by_deadline: deque[_Asked] = deque()
+        self._ending: deque[tuple[_Asked, float]] = deque()
+        """Answered, but the HTTP body has not ended; until when that is waited for."""
 
     def close(self) -> None:
         """Drop every connection."""
@@ -83,16 +88,19 @@ class Loop:
         return bool(ready)
 
     def _next_deadline_s(self) -> float:
+        while self._ending and self._ending[0][0].is_over:
+            self._ending.popleft()
         while self._by_deadline and self._by_deadline[0].is_over:
             self._by_deadline.popleft()
-        return self._by_deadline[0].until_s - time.monotonic() if self._by_deadline else float("inf")
+        until_s = [self._ending[0][1]] if self._ending else []
+        until_s += [self._by_deadline[0].until_s] if self._by_deadline else []
+        return min(until_s) - time.monotonic() if until_s else float("inf")
 
     def _expire(self) -> None:
         while self._next_deadline_s() <= 0:
-            asked = self._by_deadline.popleft()
-            asked.connection.close()
-            text = f"no end within {asked.timeout_s:g} s; tokens so far: {asked.into.tokens}"
-            self._tell(asked.connection, StreamBroken(text, asked.into.status))
+            is_ending = bool(self._ending) and self._ending[0][1] <= time.monotonic()
+            asked = self._ending.popleft()[0] if is_ending else self._by_deadline.popleft()
+            self._tell(asked.connection, _left(asked))
 
     def _go_on(self, connection: Connection) -> None:
         try:
@@ -117,9 +125,22 @@ class Loop:
             return
         if is_over:
             self._tell(connection, None)
+        elif connection.is_answered and (asked := self._asked.get(connection)) is not None and not asked.is_ending:
+            asked.is_ending = True
+            self._ending.append((asked, now_s + END_S))
 
     def _tell(self, connection: Connection, broken: StreamBroken | None) -> None:
         asked = self._asked.pop(connection, None)
         if asked is not None:
             asked.is_over = True
             asked.over(broken)
+
+
+def _left(asked: _Asked) -> StreamBroken | None:
+    """Drop its connection: an answer that is whole but for the end of its HTTP body is one, any other is broken."""
+    try:
+        if asked.connection.leave(time.monotonic()):
+            return None
+    except StreamBroken as broken:
+        return broken
+    return StreamBroken(f"no end within {asked.timeout_s:g} s; tokens so far: {asked.into.tokens}", asked.into.status)

@@ -1,18 +1,32 @@
-"""Secrets out of whatever a server prints, says about itself, or was started with."""
+"""Secrets out of whatever a server prints, says about itself, or was started with.
+
+Every pattern here starts at a fixed word and looks a bounded way from it, so that a line costs its length: whoever
+reads a server's output slowly makes the server wait.
+"""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 REDACTED = "<redacted>"
+SHORTEST = 4
+"""A shorter value would blot out half of a line."""
+DEEPEST = 40
+"""Levels of a JSON value; what is nested deeper is left out."""
 _WORDS = r"api[-_]?key|password|passwd|secret|credential|private[-_]?key|access[-_]?key|watermark[-_]key|auth[-_]?token"
-_SECRET = re.compile(rf"(?:{_WORDS}|(?:^|[-_])(?:hf|hub|bearer|access|github|gitlab|wandb)[-_]token$)", re.IGNORECASE)
-_NAME = rf"[-\w]*(?:{_WORDS}|(?:hf|hub|access|github|gitlab|wandb)[-_]token)[-\w]*"
+_TOKENS = r"hf|hub|bearer|access|github|gitlab|wandb"
+_SECRET = re.compile(rf"(?:{_WORDS}|(?:^|[-_])(?:{_TOKENS})[-_]token$)", re.IGNORECASE)
+_VARIABLE = re.compile(
+    r"(?:^|_)(?:TOKENS?|KEYS?|SECRETS?|PASSWORDS?|PASSWD|PASSPHRASE|CREDENTIALS?)(?:_|$)", re.IGNORECASE
+)
 _PAIR = re.compile(
-    rf"""(?P<head>['"]?{_NAME}['"]?(?:['"]?\s*[=:]\s*|['"]?,?\s+))(?P<value>'[^']*'|"[^"]*"|[^\s,)}}\]'"]+)""",
+    rf"""(?P<head>(?:{_WORDS}|(?:{_TOKENS})[-_]token)[-\w]{{0,64}}['"]?(?:['"]?\s{{0,8}}[=:]\s{{0,8}}|['"]?,?\s{{1,8}}))"""
+    r"""(?P<value>'[^']*'|"[^"]*"|[^\s,)}\]'"]+)""",
     re.IGNORECASE,
 )
-_BEARER = re.compile(r"(?i)(bearer\s+)[^\s'\"]+")
+_BEARER = re.compile(r"(?i)(bearer\s{1,8})[^\s'\"]+")
+_URL = re.compile(r"(?P<head>://[^\s/:@'\"]{0,128}:)[^\s/@'\"]{1,512}@")
 _NOTHING = {"None", "null", "none", "''", '""', "=", ":", "is", "not", "must", "for", REDACTED, f"'{REDACTED}'"}
+_HARMLESS = {"true", "false", "none", "null", "auto", "default"}
 
 
 def is_secret(name: str) -> bool:
@@ -20,38 +34,56 @@ def is_secret(name: str) -> bool:
     return _SECRET.search(name) is not None
 
 
-def redact_argv(argv: Iterable[str]) -> tuple[str, ...]:
+def secrets_of_variable(name: str, value: str) -> tuple[str, ...]:
+    """What of an environment variable's value must be shown nowhere: `MY_TOKEN`'s is, `DB_URL`'s password is."""
+    inside = tuple(found[0][len(found["head"]) : -1] for found in _URL.finditer(value))
+    if (is_secret(name) or _VARIABLE.search(name)) and value.lower() not in _HARMLESS:
+        return (value, *inside)
+    return inside
+
+
+def redact_argv(argv: Iterable[str], values: Sequence[str] = ()) -> tuple[str, ...]:
     """A command's words with the values of secret options (`--api-key X`, `--api-key=X`, `NAME=X`) replaced."""
     words: list[str] = []
     hidden_next = False
     for word in argv:
-        name, equals, _ = word.partition("=")
+        name, equals, value = word.partition("=")
         if hidden_next and not word.startswith("--"):
             words.append(REDACTED)
             hidden_next = False
         elif equals and is_secret(name):
             words.append(f"{name}={REDACTED}")
             hidden_next = False
+        elif equals and name.isidentifier() and secrets_of_variable(name, value):
+            words.append(f"{name}={redact_text(value, (*values, *secrets_of_variable(name, value)))}")
+            hidden_next = False
         else:
-            words.append(redact_text(word) if " " in word else word)
             hidden_next = word.startswith("--") and is_secret(word)
+            words.append(word if hidden_next else redact_text(word, values))
     return tuple(words)
 
 
 def redact_text(text: str, values: Iterable[str] = ()) -> str:
     """A line without the values of secrets: those of secret names, and the given `values` wherever they stand."""
     for value in values:
-        if len(value) >= 4:  # a shorter one would blot out half of the line
+        if len(value) >= SHORTEST:
             text = text.replace(value, REDACTED)
+    if "://" in text:
+        text = _URL.sub(rf"\g<head>{REDACTED}@", text)
     return _BEARER.sub(rf"\1{REDACTED}", _PAIR.sub(_hide, text))
 
 
-def redact_json(value: object, name: str = "", values: tuple[str, ...] = ()) -> object:
-    """A parsed JSON value with every secret in it replaced, at any depth."""
+def redact_json(value: object, name: str = "", values: Sequence[str] = (), depth: int = 0) -> object:
+    """A parsed JSON value with every secret in it replaced, at any depth down to `DEEPEST`."""
+    if isinstance(value, dict | list) and depth >= DEEPEST:
+        return "<nested too deep>"
     if isinstance(value, dict):
-        return {key: redact_json(item, str(key), values) for key, item in value.items()}
+        return {redact_text(key, values): redact_json(item, key, values, depth + 1) for key, item in value.items()}
     if isinstance(value, list):
-        return [redact_json(item, name, values) for item in value]
+        words = [item for item in value if isinstance(item, str)]
+        if len(words) == len(value) and any(word.startswith("--") for word in words):
+            return list(redact_argv(words, values))  # a command
+        return [redact_json(item, name, values, depth + 1) for item in value]
     if isinstance(value, str):
         return REDACTED if value and is_secret(name) else redact_text(value, values)
     return value

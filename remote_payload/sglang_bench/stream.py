@@ -10,9 +10,11 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-COUNT = b'"completion_tokens":'
+COUNT = b'"completion_tokens"'
+ERROR = b'"error"'
 ERROR_BYTES = 2000
-_DIGITS = re.compile(rb"\s*(\d+)")
+LARGEST_ID = 2**31 - 1
+_DIGITS = re.compile(rb"\s*:\s*(\d{1,12})(?!\d)")
 
 
 class StreamBroken(Exception):  # noqa: N818 - what happened, not a bug of ours
@@ -32,6 +34,9 @@ class Streamed:
     chunk_s: list[float] = field(default_factory=list)
     chunk_tokens: list[int] = field(default_factory=list)
     done_s: float | None = None
+    """When the last piece came."""
+    over_s: float | None = None
+    """When the answer was at its end, so that its connection was free again."""
     output_ids: list[int] | None = None
     meta: dict[str, Any] = field(default_factory=dict)
     tokens: int = 0
@@ -54,7 +59,7 @@ class Events:
         lines = (self._half + data).split(b"\n")
         self._half = lines.pop()
         for line in lines:
-            if line.startswith(b"data:"):
+            if line.startswith(b"data:") and not self.is_over:
                 self._event(line[5:].strip(), now_s)
 
     def _event(self, event: bytes, now_s: float) -> None:
@@ -62,9 +67,10 @@ class Events:
             self.is_over = True
             return
         into, total = self._into, _count_in(event)
+        if total is None or event.find(ERROR, 0, 64) >= 0:  # an error is told first in its object
+            self._refuse(_object(event))
         if total is None:
-            self._refuse(event)
-            return
+            return  # a comment or a heartbeat of a proxy
         new = total - into.tokens
         if new > 0:
             into.tokens = total
@@ -73,31 +79,44 @@ class Events:
         into.done_s = now_s
         self._last = event
         if self._is_incremental is None and 0 < new < total:  # the second piece shows which kind of stream it is
-            self._is_incremental = 0 < len(_object(event).get("output_ids") or ()) < total
+            ids = _object(event).get("output_ids")
+            self._is_incremental = isinstance(ids, list) and 0 < len(ids) < total
         if self._is_incremental is not False:
             self._kept.append(event)
         elif self._kept:
             self._kept.clear()
 
-    def _refuse(self, event: bytes) -> None:
-        problem = _object(event).get("error")
+    def _refuse(self, value: dict[str, Any]) -> None:
+        """Raises StreamBroken where the server says that it gave the request up."""
+        problem = value.get("error")
         text = problem.get("message") if isinstance(problem, dict) else problem
-        if text is None:
-            return  # a comment or a heartbeat of a proxy
-        raise StreamBroken(f"the server broke the request off: {str(text)[:ERROR_BYTES]}", self._into.status)
+        if text is not None:
+            raise StreamBroken(f"the server broke the request off: {str(text)[:ERROR_BYTES]}", self._into.status)
 
     def finish(self) -> None:
-        """Read the last piece. Raises StreamBroken when the stream ended without an end."""
+        """Read the last piece. Raises StreamBroken when the stream ended without the answer's end."""
         into = self._into
         last = _object(self._last)
+        self._refuse(last)
         meta = last.get("meta_info")
+        if self._last and not isinstance(meta, dict):
+            raise StreamBroken("the answer's last piece cannot be read", into.status)
         into.meta = meta if isinstance(meta, dict) else {}
         pieces = [_object(event) for event in self._kept] if self._is_incremental else [last]
-        held = [piece.get("output_ids") for piece in pieces]
-        if held and all(isinstance(ids, list) for ids in held):
-            into.output_ids = [token for ids in held for token in ids or ()]
-        if not self.is_over and into.meta.get("finish_reason") is None:
+        into.output_ids = self._ids([piece.get("output_ids") for piece in pieces])
+        if into.tokens and into.meta.get("finish_reason") is None:
             raise StreamBroken(f"the stream ended before the answer did; tokens so far: {into.tokens}", into.status)
+
+    def _ids(self, held: list[object]) -> list[int] | None:
+        """None where the server gives none. Raises StreamBroken for what is no list of token ids."""
+        if all(ids is None for ids in held):
+            return None
+        made: list[int] = []
+        for ids in held:
+            if not isinstance(ids, list) or not all(type(one) is int and 0 <= one <= LARGEST_ID for one in ids):
+                raise StreamBroken("the answer's `output_ids` are no token ids", self._into.status)
+            made += ids
+        return made
 
 
 def _count_in(event: bytes) -> int | None:
@@ -110,7 +129,7 @@ def _count_in(event: bytes) -> int | None:
 
 
 def _object(event: bytes) -> dict[str, Any]:
-    with contextlib.suppress(ValueError):
+    with contextlib.suppress(ValueError, RecursionError):
         value = json.loads(event)
         return value if isinstance(value, dict) else {}
     return {}

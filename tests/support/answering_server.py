@@ -65,6 +65,10 @@ class Reply:
     """The events of a real stream, sent as they are in place of `chunks`."""
     end: bool = True
     """Whether the stream ends with `[DONE]`."""
+    prompt_tokens: int | None = None
+    """Told in place of how many ids were sent."""
+    raw: Sequence[tuple[float, bytes]] | None = None
+    """(seconds of waiting, bytes) of the whole HTTP answer, sent as they are; the connection ends after them."""
 
 
 class AnsweringServer:
@@ -184,7 +188,8 @@ class _Handler(BaseHTTPRequestHandler):
             status, value = ours.next_chat(json.loads(body))
             self._say(status, json.dumps(value).encode())
         else:
-            self._generate(*ours.next_reply(json.loads(body), dict(self.headers)))
+            asked = json.loads(body)
+            self._generate(*ours.next_reply(asked, dict(self.headers)), len(asked.get("input_ids") or ()) or None)
 
     def _may_ask(self) -> bool:
         key = self.answering.key
@@ -199,7 +204,13 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def _generate(self, reply: Reply, sent: list[float]) -> None:
+    def _generate(self, reply: Reply, sent: list[float], prompt_tokens: int | None) -> None:
+        if reply.raw is not None:
+            self.close_connection = True
+            for wait_s, data in reply.raw:
+                time.sleep(wait_s)
+                self.wfile.write(data)
+            return
         if reply.status != 200:
             self._say(reply.status, reply.body)
             return
@@ -210,7 +221,7 @@ class _Handler(BaseHTTPRequestHandler):
         for event in reply.recorded.split(b"\n\n")[:-1]:
             sent.append(time.monotonic())
             self._chunk(event + b"\n\n")
-        for number, piece in enumerate(() if reply.recorded else pieces(reply)):
+        for number, piece in enumerate(() if reply.recorded else pieces(reply, prompt_tokens)):
             if reply.cut_after == number:
                 self.connection.shutdown(socket.SHUT_RDWR)
                 self.close_connection = True
@@ -236,15 +247,16 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
 
 
-def pieces(reply: Reply) -> list[dict[str, Any]]:
+def pieces(reply: Reply, prompt_tokens: int | None) -> list[dict[str, Any]]:
     """What the pieces of a stream hold: ids counted from 100, `completion_tokens` so far, at the end all numbers."""
+    told = {"prompt_tokens": reply.prompt_tokens or prompt_tokens or 36}
     made, total = [], 0
     for number, (_, new) in enumerate(reply.chunks):
         first, total = total, total + new
         is_last = number == len(reply.chunks) - 1
-        meta: dict[str, Any] = {"id": "1", "finish_reason": None, "prompt_tokens": 36, "completion_tokens": total}
+        meta: dict[str, Any] = {"id": "1", "finish_reason": None, **told, "completion_tokens": total}
         if is_last:
-            meta |= {"finish_reason": {"type": "length", "length": total}, "cached_tokens": 0} | reply.meta
+            meta |= {"finish_reason": {"type": "length", "length": total}, "cached_tokens": 0} | reply.meta | told
         ids = list(range(100 + (first if reply.incremental else 0), 100 + total))
         made.append({"text": 'said "so far"', **({"output_ids": ids} if reply.ids else {}), "meta_info": meta})
     return made

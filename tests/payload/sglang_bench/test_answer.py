@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from remote_payload.sglang_bench.answer import read_answer
+from remote_payload.sglang_bench.answer import Asked, read_answer
 from tests.support.answering_server import RECORDED_META
 
 BASE = {
@@ -50,7 +50,7 @@ VERSIONS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("version", VERSIONS)
 def test_every_version_gives_the_same_numbers_as_far_as_it_tells_them(version: str) -> None:
     said = VERSIONS[version]
-    answer = read_answer({**BASE, **said}, width=3, streamed=64)
+    answer = read_answer({**BASE, **said}, Asked(width=3, streamed=64))
     tells = " ".join(said)
     assert answer.verify_steps == 29
     assert answer.correct_drafts == (34 if "correct" in tells or "accepted" in tells or "token_num" in tells else None)
@@ -62,7 +62,7 @@ def test_every_version_gives_the_same_numbers_as_far_as_it_tells_them(version: s
 
 
 def test_a_recorded_answer_holds_together() -> None:
-    assert read_answer(RECORDED_META, width=3, streamed=64).broken_identities == ()
+    assert read_answer(RECORDED_META, Asked(width=3, streamed=64)).broken_identities == ()
 
 
 def test_plain_decoding_has_no_numbers_of_speculation() -> None:
@@ -82,7 +82,7 @@ def test_the_prefills_token_and_a_cut_last_step_are_no_contradiction() -> None:
         "spec_correct_drafts_histogram": [11, 14, 11, 4, 0, 3],
         "spec_accept_length": 2.4651162790697674,
     }
-    assert read_answer(meta, width=5).broken_identities == ()
+    assert read_answer(meta, Asked(width=5)).broken_identities == ()
 
 
 @pytest.mark.parametrize(
@@ -98,26 +98,46 @@ def test_the_prefills_token_and_a_cut_last_step_are_no_contradiction() -> None:
     ],
 )
 def test_a_broken_identity_is_told(change: dict[str, Any], words: str) -> None:
-    assert words in read_answer({**RECORDED_META, **change}, width=3, streamed=64).broken_identities
+    assert words in read_answer({**RECORDED_META, **change}, Asked(width=3, streamed=64)).broken_identities
+
+
+@pytest.mark.parametrize(
+    ("change", "known", "words"),
+    [
+        ({"completion_tokens": 320}, Asked(ids=32), "output ids = 32, completion tokens = 320"),
+        ({"prompt_tokens": 37}, Asked(prompt_ids=36), "prompt tokens = 37, prompt ids sent = 36"),
+        ({}, Asked(max_new_tokens=8, width=3), "completion tokens = 64, max_new_tokens = 8"),
+        ({"cached_tokens": 40}, Asked(), "cached tokens = 40, prompt tokens = 36"),
+        ({"spec_accepted_drafts": 5}, Asked(), "spec_num_correct_drafts = 34, spec_accepted_drafts = 5"),
+    ],
+)
+def test_what_was_sent_and_what_came_is_held_against_what_is_told(
+    change: dict[str, Any], known: Asked, words: str
+) -> None:
+    assert words in read_answer({**RECORDED_META, **change}, known).broken_identities
+
+
+def test_a_last_step_that_goes_beyond_the_limit_is_no_contradiction() -> None:
+    assert read_answer(RECORDED_META, Asked(width=3, max_new_tokens=61, ids=64, prompt_ids=36)).broken_identities == ()
 
 
 def test_a_retracted_request_is_prefilled_again() -> None:
     meta = {**RECORDED_META, "num_retractions": 1, "completion_tokens": 65, "spec_accept_length": 65 / 29}
-    assert read_answer(meta, width=3, streamed=65).broken_identities == ()
+    assert read_answer(meta, Asked(width=3, streamed=65)).broken_identities == ()
 
 
 def test_an_unknown_or_changing_width_is_not_checked() -> None:
-    assert read_answer({**RECORDED_META, "spec_num_proposed_drafts": 90}, streamed=64).broken_identities == ()
+    assert read_answer({**RECORDED_META, "spec_num_proposed_drafts": 90}, Asked(streamed=64)).broken_identities == ()
 
 
-@pytest.mark.parametrize("odd", [float("inf"), float("nan"), "29", [1], True, -3, 2.5])
+@pytest.mark.parametrize("odd", [float("inf"), float("nan"), "29", [1], True, -3, 2.5, 10**400, 10**25])
 def test_what_is_no_count_is_unknown(odd: object) -> None:
     answer = read_answer({**BASE, "spec_verify_ct": odd, "cached_tokens": odd, "spec_accept_length": float("inf")})
     assert answer.verify_steps is None
     assert answer.cached_tokens is None
 
 
-@pytest.mark.parametrize("odd", ["[1]", [1, "2"], [1, None], {"0": 1}, [float("inf")]])
+@pytest.mark.parametrize("odd", ["[1]", [1, "2"], [1, None], {"0": 1}, [float("inf")], [10**400]])
 def test_an_odd_histogram_is_unknown(odd: object) -> None:
     assert read_answer({**RECORDED_META, "spec_correct_drafts_histogram": odd}).histogram is None
 
@@ -134,6 +154,7 @@ def test_an_odd_histogram_is_unknown(odd: object) -> None:
             "the server aborted the request: Decode out of memory",
         ),
         ("abort", "abort", "the server aborted the request"),
+        ({"type": "x" * 1000}, "x" * 40, None),
     ],
 )
 def test_how_it_ended(reason: object, finish: str | None, error: str | None) -> None:

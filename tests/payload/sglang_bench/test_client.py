@@ -49,7 +49,7 @@ def test_every_prompt_becomes_a_sample(server: AnsweringServer) -> None:
     assert sorted(sample.index for sample in counted) == list(range(6))
     assert sorted(tuple(body["input_ids"]) for body in server.asked) == [(7, index) for index in range(6)]
     sample = measured.samples[0]
-    assert (sample.point, sample.prompt, sample.prompt_tokens, sample.status, sample.error) == (3, 0, 36, 200, None)
+    assert (sample.point, sample.prompt, sample.prompt_tokens, sample.status, sample.error) == (3, 0, 2, 200, None)
     assert (sample.chunk_tokens, sample.completion_tokens, sample.finish) == ((1, 63), 64, "length")
     assert (sample.verify_steps, sample.correct_drafts, sample.proposed_drafts) == (29, 34, 87)
     assert sample.histogram == (11, 10, 0, 8)

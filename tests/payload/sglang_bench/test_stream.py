@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from remote_payload.sglang_bench.answer import read_answer
+from remote_payload.sglang_bench.answer import Asked, read_answer
 from remote_payload.sglang_bench.loop import Loop
 from remote_payload.sglang_bench.place import Place
 from remote_payload.sglang_bench.stream import StreamBroken, Streamed
@@ -131,7 +131,7 @@ def test_a_recorded_stream_of_a_real_server(server: AnsweringServer) -> None:
     assert streamed.output_ids is not None
     assert streamed.output_ids[:3] == [19, 373, 68]
     assert len(streamed.output_ids) == 24
-    answer = read_answer(streamed.meta, width=3, streamed=streamed.tokens)
+    answer = read_answer(streamed.meta, Asked(width=3, streamed=streamed.tokens, ids=24))
     assert (answer.verify_steps, answer.correct_drafts, answer.histogram) == (18, 5, (14, 3, 1))
     assert answer.broken_identities == ()
 
