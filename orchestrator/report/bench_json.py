@@ -6,7 +6,8 @@ from typing import Any
 from orchestrator.compare.served import LoadFigures, PairedLoad
 from orchestrator.compare.served_acceptance import Acceptance
 from orchestrator.report.bench_content import BenchReport
-from orchestrator.report.bench_text import DEFINITIONS, HARNESS_DEFINITIONS
+from orchestrator.report.bench_tables import HARNESS_DEFINITIONS
+from orchestrator.report.bench_text import DEFINITIONS
 
 
 def bench_json(report: BenchReport) -> dict[str, Any]:

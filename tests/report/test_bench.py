@@ -62,13 +62,39 @@ def test_sglangs_own_tool_alone() -> None:
     result = made_bench([made_server()], [], harness=(run, HarnessRun(**{**vars(run), "result_file": None})))
     told = report_bench(result, (), harness={"sglang_bench.jsonl": f"{line}\nno json\n"})
     text = view_text(dataclasses.replace(report(result, ()), bench=told), "report")
-    assert "spec  57.10  1.90           unknown  unknown  8          sglang_bench.jsonl" in text
-    assert "spec  -      -              -        -        -          none" in text
+    assert "sglang_bench.jsonl  spec  57.10  1.90           unknown  unknown  8" in text
+    assert "none                spec  -      -              -        -        -" in text
     assert "Its accept length = the server's own average since the flush" in " ".join(text.split())
     assert (
         "the server's own average"
         in run_json(dataclasses.replace(report(result, ()), bench=told))["harness_definitions"]
     )
+
+
+def test_every_table_fits_a_terminal_of_80_columns() -> None:
+    sides = {"spec": (50, 140), "plain": (40, 100)}
+    points, items = [], []
+    for number, (users, side, repeat) in enumerate((u, s, r) for u in (1, 16, 256) for s in sides for r in range(3)):
+        spans = sides[side]
+        some = [
+            made_request(
+                number,
+                i,
+                histogram=(10, 8, 6, 9) if side == "spec" else None,
+                sent_s=0.001 * repeat * i,
+                chunk_s=(1.2345 + i * spans[0] / 700, 29.5 + i * spans[1] / 70 + repeat),
+                chunk_tokens=(1, 1999),
+                completion_tokens=2000,
+            )
+            for i in range(110)
+        ]
+        points.append(made_point(number, tuple(some), side=side, concurrency=users, repeat=repeat))
+        items += some
+    servers = [made_server(), made_server("plain")]
+    for view in ("report", "verbose"):
+        text = view_text(report(made_bench(servers, points), tuple(items)), view, width=80)
+        assert "256 users" in text
+        assert [line for line in text.splitlines() if len(line) > 80] == []
 
 
 def test_json_holds_every_figure() -> None:

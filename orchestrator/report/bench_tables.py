@@ -1,0 +1,105 @@
+"""The tables of a served benchmark: how fast each load was, what a drafter changed, what SGLang's own tool says."""
+
+from collections.abc import Sequence
+
+from orchestrator.compare.served import LoadFigures, PairedLoad
+from orchestrator.compare.served_speed import Spread, tokens_of
+from orchestrator.compare.stats import Estimate, Proportion
+from orchestrator.report.bench_content import BenchReport
+from orchestrator.report.findings_text import wrapped
+from orchestrator.report.table import listed
+from orchestrator.report.words import UNKNOWN, number, within
+
+HARNESS_DEFINITIONS = (
+    "Its tok/s = output tokens over the time from its first send until the server has answered a last question after "
+    "the end, so below ours. Its accept length = the server's own average since the flush (of its warm-up request as "
+    "well, at every 40th decode step, of rank 0): as ours 1 + correct drafts / verify steps, and without its n."
+)
+"""What its figures mean, where they are not ours."""
+
+
+def speed_lines(loads: Sequence[LoadFigures], width: int) -> list[str]:
+    """How much came out, a line a load and side; then how long it took."""
+    rates = [["load", "side", "tok/s (repeats)", "per user", "requests", "tokens each"]]
+    times = [["load", "side", "TTFT ms", "TPOT ms", "e2e s"]]
+    for load in loads:
+        speed = load.speed
+        requests = str(len(load.requests)) + (f", {load.failed} FAILED" if load.failed else "")
+        out, user = f"{_rate(speed.throughput)} ({len(speed.throughputs)})", number(speed.user_tok_s.median)
+        rates.append([load_name(load), load.side, out, user, requests, _tokens_each(load)])
+        spreads = ((speed.ttft_s, 1000), (speed.tpot_s, 1000), (speed.e2e_s, 1))
+        times.append([load_name(load), load.side, *(spread_words(*one) for one in spreads)])
+    meaning = "  (median/p90/p99; - where too few requests lie beyond)"
+    return [*listed(rates, width), *listed(times, width), meaning]
+
+
+def pair_lines(pairs: Sequence[PairedLoad], width: int) -> list[str]:
+    """What the drafter changed, a line a load that was run on both sides; then whether it changed the answers."""
+    speeds = [["load", "speed-up", "per user", "accept length", "r = break-even"]]
+    answers = [["load", "same outputs as plain", "plain with itself"]]
+    for item in pairs:
+        pairing = item.pairing
+        cost = number(pairing.step_cost) + (" SUSPICIOUS" if pairing.suspicious else "")
+        user, length = number(pairing.user_speedup), number(pairing.accept_length)
+        speeds.append([load_name(item.spec), within(pairing.speedup), user, length, cost])
+        same, itself = _out_of(pairing.identical), _out_of(pairing.plain_repeats_identical)
+        answers.append([load_name(item.spec), same, itself])
+    return [*listed(speeds, width), *listed(answers, width)]
+
+
+def harness_lines(report: BenchReport, width: int) -> list[str]:
+    """A line a call of SGLang's own tool; none where it was not called."""
+    if not report.result.harness:
+        return []
+    told = {one.file: one for one in report.harness}
+    rows = [["file", "side", "tok/s", "accept length", "TTFT ms", "TPOT ms", "completed"]]
+    for run in report.result.harness:
+        one = told.get(run.result_file or "")
+        figures = ["-"] * 5
+        if one is not None:
+            length = "-" if run.side == "plain" else number(one.accept_length)
+            times = (number(one.median_ttft_ms), number(one.median_tpot_ms))
+            completed = UNKNOWN if one.completed is None else str(one.completed)
+            figures = [number(one.output_throughput), length, *times, completed]
+        ended = "" if run.returncode == 0 else f" (exit code {run.returncode})"
+        rows.append([f"{run.result_file or 'none'}{ended}", run.side, *figures])
+    meaning = wrapped(HARNESS_DEFINITIONS, width, then="  ") if told else []
+    return ["SGLang's own tool, by its own definitions (medians):", *listed(rows, width), *meaning]
+
+
+def load_name(load: LoadFigures) -> str:
+    """e.g. `4 users` or `2.5/s`."""
+    if load.concurrency is None:
+        return f"{load.request_rate:g}/s"
+    return f"{load.concurrency} user{'' if load.concurrency == 1 else 's'}"
+
+
+def spread_words(spread: Spread, scale: float = 1) -> str:
+    """Median, p90 and p99."""
+    return "/".join("-" if one is None else _digits(one * scale) for one in (spread.median, spread.p90, spread.p99))
+
+
+def _digits(value: float) -> str:
+    """A figure with as many digits as can matter."""
+    return f"{value:.{2 if value < 100 else 1 if value < 1000 else 0}f}"
+
+
+def _rate(estimate: Estimate) -> str:
+    """Tokens a second with their interval."""
+    if estimate.value is None:
+        return UNKNOWN
+    if estimate.low is None or estimate.high is None:
+        return _digits(estimate.value)
+    return f"{_digits(estimate.value)} [{_digits(estimate.low)}, {_digits(estimate.high)}]"
+
+
+def _tokens_each(load: LoadFigures) -> str:
+    """Output tokens of the shortest and the longest answer."""
+    counts = [tokens_of(item) for item in load.requests]
+    if not counts:
+        return "-"
+    return str(counts[0]) if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
+
+
+def _out_of(share: Proportion) -> str:
+    return f"{share.hits} of {share.n} prompts" if share.n else UNKNOWN
