@@ -28,7 +28,7 @@ from orchestrator.store import RunSummary, Store
 
 JOBS = ("bench", "standalone")
 FILE_ENDINGS = (".json", ".jsonl", ".log", ".gz", ".txt", ".csv")
-_SET = re.compile(rf"({'|'.join(JOBS)})(?:@([^~@]+?))?(?:~(\d{{1,6}}))?(\.\.)?")
+_SET = re.compile(rf"({'|'.join(JOBS)})(?:@([^~@]+?))?(?:~([1-9]\d{{0,5}}))?(\.\.)?")
 
 
 def operand(store: Store, word: str) -> Operand:
@@ -71,6 +71,8 @@ def _sets(store: Store, word: str) -> Iterator[MeasurementSet]:
         yield file_set(Path(word))
     elif chosen and any(chosen.groups()[1:]):
         yield from _chosen(store, word, *chosen.groups())
+    elif re.match(rf"({'|'.join(JOBS)})[~@]", word):
+        raise UsageError(f"expected a set of runs, JOB~N, JOB@TAG, JOB@NAME.. or JOB@NAME~N.., found: {word!r}")
     else:
         yield run_set(store, word)
 

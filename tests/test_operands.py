@@ -40,6 +40,9 @@ def test_what_is_no_operand_is_told_by_name(store: Store, tmp_path: Path) -> Non
         operand(store, "gone.json")
     with pytest.raises(UsageError, match="found nothing"):
         operand(store, ",")
+    for word in ("bench~0", "bench@", "bench~", "bench@~3", "standalone~x"):
+        with pytest.raises(UsageError, match="expected a set of runs"):
+            operand(store, word)
     broken = tmp_path / "broken.json"
     broken.write_text('{"schema_version": 1, "measurements": 3}')
     with pytest.raises(InvalidRunError, match=r"broken\.json"):

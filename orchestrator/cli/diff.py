@@ -37,7 +37,7 @@ def diff(
     as_json: bool,
     **how: Any,
 ) -> None:
-    r"""Compare a run with another one, with a baseline, or several with the first.
+    """Compare a run with another one, with a baseline, or several with the first.
 
     \b
     diff A --against NAME   a run with a baseline
@@ -52,7 +52,7 @@ def diff(
 
     Exit code 0: nothing that decides got worse; 1: regressed; 3: not sure (--strict); 4: not comparable; 5: invalid,
     e.g. failed requests.
-    """
+    """  # noqa: D301 - click's own mark for lines to keep
     from orchestrator.compare.diff import compare_many
 
     sides = _sides(words, name)
