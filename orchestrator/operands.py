@@ -3,7 +3,7 @@
     RUN             a run's id, the beginning of one, or `last`; also an imported run
     baseline:NAME   what a baseline means now: a run's measurements as they were promoted, or typed numbers
     published:NAME  a number that somebody published
-    FILE            a file with a `/` or an ending: measurements.json, an exported run, or what another tool wrote
+    FILE            a file with a `/` or an ending: measurements.json, or an exported run
     A,B,C           several of these together
     JOB~N           the N newest valid runs of a kind: `bench~5`
     JOB@TAG         every valid run of a kind with that tag, or the N newest of them, `JOB@TAG~N`
