@@ -1,8 +1,20 @@
 """The served benchmark's job: which SGLang to start or attach to, how to load it, with what."""
 
+import math
+import re
 from typing import Literal
+from urllib.parse import urlsplit
 
-from remote_payload.schema.record import Record, require, require_finite
+from remote_payload.schema.record import Record, require
+
+LONGEST_S = 7 * 86400.0
+MOST_USERS = 10_000
+"""One host's ports to one server do not reach for many more."""
+MOST_REPEATS = 1000
+MOST_REQUESTS = 1_000_000
+SLOWEST_RATE = 0.001
+FASTEST_RATE = 100_000.0
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 
 
 class BenchJob(Record):
@@ -63,17 +75,116 @@ class BenchJob(Record):
     keep_outputs: bool = True
 
     def __post_init__(self) -> None:
-        require_finite(ready_timeout_s=self.ready_timeout_s, request_timeout_s=self.request_timeout_s)
+        _require_words(self)
+        _require_numbers(self)
+        _require_load(self)
+        _require_tree(self)
+        if self.attach_url is not None:
+            _require_url(self.attach_url)
         require(self.model is not None or self.attach_url is not None, "`model` must name the target (or `attach_url`)")
         require(self.attach_url is None or not self.with_baseline, "`with_baseline` needs a server of our own to start")
-        for name in ("tp", "dp", "ep", "repeats", "max_new_tokens"):
-            require(getattr(self, name) >= 1, f"`{name}` must be at least 1, found: {getattr(self, name)}")
-        require(all(users >= 1 for users in self.concurrency), "`concurrency` must be 1 or more")
-        require(all(rate > 0 for rate in self.request_rate), "`request_rate` must be above 0")
-        require(bool(self.concurrency or self.request_rate), "give `concurrency` or `request_rate`")
-        require(all(word and "\0" not in word for word in self.exec_prefix), "`exec_prefix` must hold words")
-        require(all("=" in pair for pair in self.server_environment), "`server_environment` must hold NAME=VALUE pairs")
+        require(
+            not self.with_baseline or self.speculates,
+            "`with_baseline` compares speculation with plain decoding: it needs a `draft` (or an `algorithm` that "
+            "takes none)",
+        )
+        given = [name for name in ("num_steps", "eagle_topk", "num_draft_tokens") if getattr(self, name) is not None]
+        require(
+            not given or self.speculates or self.attach_url is not None,
+            f"`{', '.join(given)}` without a `draft` would be left out: name the drafter's folder",
+        )
         require(
             self.prompts != "random" or self.random_tokens_ok,
             "random tokens say nothing about acceptance: they need `random_tokens_ok`",
         )
+
+    @property
+    def speculates(self) -> bool:
+        """Whether the server is started with speculation: by a draft, an algorithm without one, or verbatim words."""
+        is_verbatim = any(word.startswith("--spec") for word in self.server_args)
+        return self.draft is not None or self.algorithm.upper() != "EAGLE3" or is_verbatim
+
+
+def _require_words(job: BenchJob) -> None:
+    """What becomes a path or a word of a command."""
+    for name in ("model", "draft", "prompts", "algorithm", "dtype", "quantization", "server_python", "api_key_env"):
+        word = getattr(job, name)
+        require(word is None or (word.strip() != "" and "\0" not in word), f"`{name}` must not be empty")
+    for name in ("exec_prefix", "server_args", "server_environment"):
+        require(all("\0" not in word for word in getattr(job, name)), f"`{name}` must not hold a null character")
+    require(all(job.exec_prefix), "`exec_prefix` must hold words")
+    require(
+        all(_VARIABLE.match(pair) for pair in job.server_environment),
+        "`server_environment` must hold NAME=VALUE pairs",
+    )
+
+
+def _require_numbers(job: BenchJob) -> None:
+    for name in ("ready_timeout_s", "request_timeout_s"):
+        _require_within(job, name, 0.01, LONGEST_S)
+    for name in ("tp", "dp", "ep", "num_steps", "eagle_topk", "num_draft_tokens", "context_length", "max_new_tokens"):
+        _require_within(job, name, 1, 2**31 - 1)
+    for name in ("requests", "max_prompts"):
+        _require_within(job, name, 1, MOST_REQUESTS)
+    _require_within(job, "repeats", 1, MOST_REPEATS)
+    _require_within(job, "port", 1, 65535)
+    _require_within(job, "mem_fraction", 0.01, 1)
+    _require_within(job, "temperature", 0, 100)
+    _require_within(job, "seed", 0, 2**32 - 1)
+    require(job.top_p is None or 0 < job.top_p <= 1, f"`top_p` must be above 0 and at most 1, found: {job.top_p}")
+    require(job.top_k is None or job.top_k == -1 or job.top_k >= 1, f"`top_k` must be at least 1, found: {job.top_k}")
+
+
+def _require_within(job: BenchJob, name: str, least: float, most: float) -> None:
+    value = getattr(job, name)
+    if value is None:
+        return
+    require(math.isfinite(value), f"`{name}` must be finite, found: {value}")
+    require(value >= least, f"`{name}` must be at least {least}, found: {value}")
+    require(value <= most, f"`{name}` must be at most {most}, found: {value}")
+
+
+def _require_load(job: BenchJob) -> None:
+    require(bool(job.concurrency or job.request_rate), "give `concurrency` or `request_rate`")
+    require(all(1 <= users <= MOST_USERS for users in job.concurrency), f"`concurrency` must be 1 to {MOST_USERS}")
+    require(
+        all(SLOWEST_RATE <= rate <= FASTEST_RATE for rate in job.request_rate),
+        f"`request_rate` must be {SLOWEST_RATE:g} to {FASTEST_RATE:g} requests a second",
+    )
+    for name in ("concurrency", "request_rate"):
+        loads = getattr(job, name)
+        require(
+            len(set(loads)) == len(loads),
+            f"`{name}` names a load twice: {', '.join(map(str, loads))}; `repeats` measures each of them again",
+        )
+
+
+def _require_tree(job: BenchJob) -> None:
+    """A verify step takes its drafts from those that the steps made: `topk` of the first, topk * topk of each other."""
+    steps, topk, tokens = job.num_steps, job.eagle_topk, job.num_draft_tokens
+    if steps is None or topk is None or tokens is None or topk == 1 or job.attach_url is not None:
+        return  # at topk 1 the server takes num_steps + 1, whatever is asked
+    made = topk + (steps - 1) * topk * topk
+    require(
+        tokens - 1 <= made,
+        f"`num_draft_tokens` = {tokens} is more than this tree holds: `num_steps` = {steps} and `eagle_topk` = {topk} "
+        f"make {made} drafts, so at most {made + 1}; the server would die of it",
+    )
+
+
+def _require_url(url: str) -> None:
+    """The address alone: a key in it would be written wherever the address is. The message holds none of it."""
+    like = "`attach_url` must be like http://127.0.0.1:30000"
+    require(url.isascii() and url.isprintable() and " " not in url, f"{like}: plain letters, no spaces")
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        raise ValueError(f"{like}: its port must be a number from 1 to 65535") from None
+    require(parts.scheme in ("http", "https"), f"{like}: it must begin with http:// or https://")
+    require(
+        parts.username is None and parts.password is None and not parts.query and not parts.fragment,
+        f"{like}, without a user, password or query: name the variable that holds the key as `api_key_env`",
+    )
+    require(bool(parts.hostname), f"{like}: it names no host")
+    require(port != 0, f"{like}: its port must be a number from 1 to 65535")

@@ -105,7 +105,8 @@ def _sums(answer: Answer, width: int | None) -> list[str]:
 
 def _tokens(answer: Answer, asked: Asked) -> list[str]:
     """What was sent, what came and what was allowed against what the server counts."""
-    completion, prompt, cached, broken = answer.completion_tokens, answer.prompt_tokens, answer.cached_tokens, []
+    broken: list[str] = []
+    completion, prompt, cached = answer.completion_tokens, answer.prompt_tokens, answer.cached_tokens
     if completion is not None and asked.streamed is not None and asked.streamed != completion:
         broken.append(f"streamed tokens = {asked.streamed}, completion tokens = {completion}")
     if completion is not None and asked.ids is not None and asked.ids != completion:

@@ -11,7 +11,8 @@ from remote_payload.schema.bench_job import BenchJob
 
 HOST = "127.0.0.1"
 EVERYWHERE = {"0.0.0.0", "::", "localhost"}  # noqa: S104 - not bound here
-_SPECULATIVE = "--speculative-"
+_SPECULATIVE = "--spec"
+"""No other flag begins so, and argparse takes shortened ones."""
 
 
 def python_of(job: BenchJob) -> str:
@@ -27,17 +28,12 @@ def server_argv(job: BenchJob, side: Side, port: int) -> tuple[str, ...]:
     extra = job.server_args if side == "spec" else without_speculation(job.server_args)
     if not any(word == "--host" or word.startswith("--host=") for word in extra):
         words += ["--host", HOST]
-    for option, value, unset in (
-        ("--tp-size", job.tp, 1),
-        ("--dp-size", job.dp, 1),
-        ("--ep-size", job.ep, 1),
-        ("--dtype", job.dtype, "auto"),
-        ("--quantization", job.quantization, None),
-        ("--context-length", job.context_length, None),
-        ("--mem-fraction-static", job.mem_fraction, None),
-    ):
-        words += [] if value == unset else [option, str(value)]
-    return (*words, *(speculation(job) if side == "spec" else ()), *extra)
+    return (*words, *_sizes(job), *(speculation(job) if side == "spec" else ()), *extra)
+
+
+def asked_of(job: BenchJob) -> tuple[str, ...]:
+    """The words for all that the job asks of its server: what an attached one is held against."""
+    return (*_sizes(job), *speculation(job), *job.server_args)
 
 
 def path_of(job: BenchJob, path: str | None) -> str:
@@ -63,11 +59,28 @@ def url_of(asked: Mapping[str, Any]) -> str:
     return f"http://{HOST if host in EVERYWHERE else host}:{asked['port']}"
 
 
+def _sizes(job: BenchJob) -> list[str]:
+    words = []
+    for option, value, unset in (
+        ("--tp-size", job.tp, 1),
+        ("--dp-size", job.dp, 1),
+        ("--ep-size", job.ep, 1),
+        ("--dtype", job.dtype, "auto"),
+        ("--quantization", job.quantization, None),
+        ("--context-length", job.context_length, None),
+        ("--mem-fraction-static", job.mem_fraction, None),
+    ):
+        words += [] if value == unset else [option, str(value)]
+    return words
+
+
 def speculation(job: BenchJob) -> list[str]:
-    """The flags of speculation alone; none without a `draft`."""
-    if job.draft is None:
-        return []
-    words = ["--speculative-algorithm", job.algorithm, "--speculative-draft-model-path", path_of(job, job.draft)]
+    """The flags of speculation alone. The algorithm stands for itself where it was chosen, as NGRAM takes no draft."""
+    words = []
+    if job.draft is not None or job.algorithm.upper() != "EAGLE3":
+        words += ["--speculative-algorithm", job.algorithm]
+    if job.draft is not None:
+        words += ["--speculative-draft-model-path", path_of(job, job.draft)]
     for option, value in (
         ("--speculative-num-steps", job.num_steps),
         ("--speculative-eagle-topk", job.eagle_topk),

@@ -16,7 +16,8 @@ from remote_payload.schema.bench_job import BenchJob
 from remote_payload.sglang_bench.command import python_of
 
 DEADLINE_S = 60.0
-CHOOSER = "_auto_choose_speculative_params"
+CHOOSER = "auto_choose_speculative_params"
+"""With an underscore before it from 0.5 on."""
 SIMULATED = "SGLANG_SIMULATE_ACC_LEN"
 BENCH_MODULES = ("sglang.benchmark.serving", "sglang.bench_serving")
 
@@ -95,10 +96,10 @@ def auto_steps(source: str) -> tuple[AutoSteps, ...]:
     """
     try:
         tree = ast.parse(source)
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # the last: nested too deep for its parser
         return ()
     for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef) and node.name.endswith("auto_choose_speculative_params"):
+        if isinstance(node, ast.FunctionDef) and node.name.endswith(CHOOSER):
             return tuple(_choices(node.body))
     return ()
 
@@ -108,6 +109,8 @@ def _choices(body: list[ast.stmt]) -> Iterator[AutoSteps]:
         if isinstance(statement, ast.Return):
             with contextlib.suppress(ValueError, TypeError):
                 steps, topk, tokens = ast.literal_eval(statement.value or ast.Constant(None))
+                if not all(type(number) is int for number in (steps, topk, tokens)):
+                    continue
                 yield AutoSteps(target_class=None, num_steps=steps, eagle_topk=topk, num_draft_tokens=tokens)
         elif isinstance(statement, ast.If):
             chosen = list(_choices(statement.body))
@@ -141,8 +144,10 @@ def _forces_draft_tokens(source: str) -> bool:
 
 
 def _cap(source: str) -> int | None:
+    """As it says; before 0.5.6 it sets it without a word, and never elsewhere."""
     found = re.search(r"[Mm]ax running requests is reset to (\d+) for speculative decoding", source)
-    return int(found[1]) if found else None
+    silent = set(re.findall(r"self\.max_running_requests = (\d+)\b", source))
+    return int(found[1]) if found else int(silent.pop()) if len(silent) == 1 else None
 
 
 def _histogram(source: str) -> str | None:

@@ -44,8 +44,8 @@ def starts(job: BenchJob) -> tuple[Start, ...]:
     people's load) falls on both sides alike, and so does the luck of a start.
     """
     everything = tuple(range(job.repeats))
-    if not job.with_baseline or job.draft is None:
-        return (Start(side="plain" if job.draft is None else "spec", repeats=everything),)
+    if not job.with_baseline:
+        return (Start(side="spec" if job.speculates else "plain", repeats=everything),)
     order: list[Start] = []
     for repeat in everything:
         sides: tuple[Side, Side] = ("spec", "plain") if repeat % 2 == 0 else ("plain", "spec")

@@ -2,6 +2,8 @@ import dataclasses
 import sys
 from pathlib import Path
 
+import pytest
+
 from remote_payload.schema.bench_job import BenchJob
 from remote_payload.sglang_bench.installed import auto_steps, facts_from, installed_sglang
 
@@ -32,8 +34,15 @@ def auto_choose_speculative_params(self, arch):
     if arch in ("LlamaForCausalLM",):
         return (5, 4, 8)
     return (5, 4, 8)
-
-_auto_choose_speculative_params = auto_choose_speculative_params
+"""
+OLD_ADJUSTMENT = """
+            if (
+                self.speculative_eagle_topk == 1
+                and self.speculative_num_draft_tokens != self.speculative_num_steps + 1
+            ):
+                logger.warning("speculative_num_draft_tokens is adjusted to speculative_num_steps + 1 when topk == 1")
+                self.max_running_requests = 48
+                self.speculative_num_draft_tokens = self.speculative_num_steps + 1
 """
 
 
@@ -63,6 +72,27 @@ def test_an_old_package() -> None:
     assert (facts.version, facts.forces_draft_tokens, facts.running_requests_cap) == ("0.4.5", False, None)
     assert (facts.returns_histogram, facts.bench_module) == (None, "sglang.bench_serving")
     assert [(steps.target_class, steps.num_steps) for steps in facts.auto_steps] == [("LlamaForCausalLM", 5), (None, 5)]
+
+
+def test_an_old_package_that_forces_draft_tokens() -> None:
+    """0.4.9 and 0.5.3: the chooser has no underscore yet."""
+    facts = facts_from(
+        "0.4.9", None, {"srt/server_args.py": f"class A:\n  def b(self):\n{OLD_ADJUSTMENT}{OLD_ARGUMENTS}"}
+    )
+    assert (facts.forces_draft_tokens, facts.running_requests_cap) == (True, 48)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        f"def _auto_choose_speculative_params(a):\n    x = {'-' * 100_000}1\n    return (3, 1, 4)\n",
+        f"def _auto_choose_speculative_params(a):\n    x = {'(' * 300}1{')' * 300}\n    return (3, 1, 4)\n",
+        "def _auto_choose_speculative_params(a):\n    return ('a', None, 4)\n",
+        "\0",
+    ],
+)
+def test_a_source_that_no_parser_takes_says_nothing(source: str) -> None:
+    assert facts_from("9", "/x", {"srt/server_args.py": source}).auto_steps == ()
 
 
 def test_unknown_sources_are_unknown() -> None:
