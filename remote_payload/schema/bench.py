@@ -157,6 +157,8 @@ class PointFacts(Record):
     warmup_requests: int
     warmup_repeats_prompts: bool = False
     """Whether the warm-up had to ask prompts that are measured as well, because the workload has no others."""
+    repeated_prompts: int | None = None
+    """Requests whose prompt an earlier request of the same point asked already, so that the prefix cache held it."""
     flushed: bool
     """Whether the prefix cache (and the server's counters) were flushed just before."""
     requests: int

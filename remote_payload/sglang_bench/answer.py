@@ -126,7 +126,8 @@ def _completion(answer: Answer, meta: Mapping[str, Any], width: int | None) -> l
 
     A request that was retracted is prefilled again, which gives one more token each time.
     """
-    completion, verify, correct, broken = answer.completion_tokens, answer.verify_steps, answer.correct_drafts, []
+    broken: list[str] = []
+    completion, verify, correct = answer.completion_tokens, answer.verify_steps, answer.correct_drafts
     if completion is None or verify is None or correct is None:
         return broken
     made, retracted = 1 + verify + correct, _count(meta.get("num_retractions")) or 0

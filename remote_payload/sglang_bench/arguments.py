@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from remote_payload.schema.bench import ArgumentFact
-from remote_payload.sglang_bench.redact import REDACTED, is_secret
+from remote_payload.sglang_bench.redact import REDACTED, is_secret, redact_json
 
 WATCHED = (
     "model_path",
@@ -105,8 +105,12 @@ def argument_facts(
     info: Mapping[str, Any],
     log_line: str | None,
     environment: Mapping[str, str],
+    hidden: tuple[str, ...] = (),
 ) -> tuple[ArgumentFact, ...]:
-    """One fact an argument, by name; `log_line`: the log's `server_args=`, for what `/server_info` leaves out."""
+    """One fact an argument, by name; `log_line`: the log's `server_args=`, for what `/server_info` leaves out.
+
+    `hidden`: values that must stand nowhere.
+    """
     logged = logged_arguments(log_line or "")
     states = info.get("internal_states")
     if isinstance(states, list) and states and isinstance(states[0], dict):
@@ -115,13 +119,10 @@ def argument_facts(
     names = {*requested, *WATCHED, *speculative} - _UNTOLD
     facts = []
     for name in sorted(names):
-        if name in info:
-            effective, source = _json(name, info[name]), "server_info"
-        elif name in logged:
-            effective, source = _json(name, logged[name]), "log"
-        else:
-            effective, source = None, "server_info"
-        asked = _json(name, requested[name]) if name in requested else None
+        told = info[name] if name in info else logged.get(name)
+        source = "log" if name not in info and name in logged else "server_info"
+        effective = _json(name, told, hidden) if name in info or name in logged else None
+        asked = _json(name, _like(requested[name], told), hidden) if name in requested else None
         if asked is not None or effective is not None:
             facts.append(ArgumentFact(name=name, requested=asked, effective=effective, source=source))  # type: ignore[arg-type] # one of its words
     facts += [
@@ -143,7 +144,7 @@ def logged_arguments(line: str) -> dict[str, Any]:
     arguments = {}
     for name, shown in _KEYWORD.findall(text.partition("(")[2]):
         arguments[name] = shown.strip()
-        with contextlib.suppress(ValueError, SyntaxError):
+        with contextlib.suppress(ValueError, SyntaxError, RecursionError, MemoryError):
             arguments[name] = ast.literal_eval(shown.strip())
     return arguments
 
@@ -157,13 +158,26 @@ def _value_of(name: str, values: list[str]) -> Any:
 
 
 def _number(text: str) -> int | float | str:
+    """A number that is written as Python writes it; `1e5` and `0.80` stay as they are, for they may be names."""
     for kind in (int, float):
         with contextlib.suppress(ValueError):
-            return kind(text)
+            if str(kind(text)) == text:
+                return kind(text)
     return text
 
 
-def _json(name: str, value: object) -> str:
+def _like(asked: Any, told: Any) -> Any:
+    """What was asked, as a number or as a text, whichever the server tells of it."""
+    if isinstance(told, str) and type(asked) in (int, float):
+        return str(asked)
+    if isinstance(asked, str) and type(told) in (int, float):
+        for kind in (int, float):
+            with contextlib.suppress(ValueError):
+                return kind(asked)
+    return asked
+
+
+def _json(name: str, value: object, hidden: tuple[str, ...]) -> str:
     if is_secret(name) and value:
         return json.dumps(REDACTED)
-    return json.dumps(value, default=str)
+    return json.dumps(redact_json(value, name, hidden), default=str)

@@ -9,7 +9,7 @@ from remote_payload.rundir import RunDir
 from remote_payload.runstate import read_spec
 from remote_payload.schema.bench_job import BenchJob
 from remote_payload.sglang_bench.arguments import requested_of
-from remote_payload.sglang_bench.redact import is_secret
+from remote_payload.sglang_bench.redact import is_secret, secrets_of_variable
 
 
 def server_environment(job: BenchJob, run_directory: Path) -> dict[str, str]:
@@ -23,16 +23,28 @@ def server_environment(job: BenchJob, run_directory: Path) -> dict[str, str]:
 
 
 def api_key(job: BenchJob) -> str | None:
-    """The key to send: the variable's value, or the one in `server_args`. Raises JobFailure(job) if it is not set."""
+    """The key to send: the variable's value, or the one in `server_args`; None = none, or an empty one.
+
+    Raises JobFailure(job), without the key in it, if the variable is not set or no header can hold its value.
+    """
     if job.api_key_env is not None:
         if job.api_key_env not in os.environ:
             raise job_failure(
                 f"`api_key_env` names a variable that is not set in the job's environment: {job.api_key_env}",
                 hint="name it in the host's `secrets`, and set it on the laptop",
             )
-        return os.environ[job.api_key_env]
+        return _sendable(os.environ[job.api_key_env], job.api_key_env)
     key = requested_of(job.server_args).get("api_key")
-    return None if key is None or key is True else str(key)
+    return None if key is None or key is True else _sendable(str(key), "--api-key")
+
+
+def _sendable(key: str, name: str) -> str | None:
+    if key.isascii() and key.isprintable() and key == key.strip():
+        return key or None
+    raise job_failure(
+        f"the API key in `{name}` cannot be sent: a header holds printable ASCII characters in one line alone",
+        hint="look for a line end or a blank at its end",
+    )
 
 
 def secret_values(job: BenchJob, run_directory: Path) -> tuple[str, ...]:
@@ -41,9 +53,10 @@ def secret_values(job: BenchJob, run_directory: Path) -> tuple[str, ...]:
     values = {os.environ[name] for name in names}
     values |= {str(value) for name, value in requested_of(job.server_args).items() if is_secret(name)}
     own = dict(pair.split("=", 1) for pair in job.server_environment)
-    values |= {value for name, value in own.items() if is_secret(name)}
+    values |= {value for pair in own.items() for value in secrets_of_variable(*pair)}
+    values |= {value for word in job.server_args for value in secrets_of_variable("", word)}
     values |= {key} if (key := api_key(job)) else set()
-    return tuple(sorted(values - {"True"}))
+    return tuple(sorted(values - {"True", ""}, key=lambda value: (-len(value), value)))  # the longest first
 
 
 def _names_of_run(run_directory: Path, *, secret: bool = False) -> tuple[str, ...]:

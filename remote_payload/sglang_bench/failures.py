@@ -192,7 +192,9 @@ def explain(lines: Iterable[str], what: str) -> JobFailure:
             return _killed(lines, what)
         said = f"; its log says: {_short(shown)}" if shown else ""
         return server_failure(
-            f"the server failed: {what}{said}", hint="the end of its log is below", details=_decisive(lines, None)
+            f"the server failed: {what}{said}",
+            hint="read the end of its log, which is told with this",
+            details=_decisive(lines, None),
         )
     signature, line = found
     message = f"the server failed, {what}: {signature.message} ({signature.name}): {_short(_said(lines, line))}"
@@ -218,7 +220,8 @@ def _decisive(lines: tuple[str, ...], line: str | None) -> tuple[str, ...]:
     """The decisive lines first, then the end of the log."""
     errors = [shown for shown in lines if _DECISIVE.search(shown) and shown != line]
     chosen = ([line] if line else []) + errors[-5:]
-    return tuple(_short(shown) for shown in [*dict.fromkeys(chosen), *lines[-LINES_SHOWN + len(chosen) :]])
+    last = [shown for shown in lines[-LINES_SHOWN + len(chosen) :] if shown not in chosen]
+    return tuple(_short(shown) for shown in [*dict.fromkeys(chosen), *last])
 
 
 def _short(line: str) -> str:

@@ -20,6 +20,7 @@ from remote_payload.sglang_bench.launch import Order, Process
 from remote_payload.sglang_bench.points import in_words, requests_of
 from remote_payload.sglang_bench.progress import Journal
 from remote_payload.sglang_bench.prompt import Prompt
+from remote_payload.sglang_bench.redact import redact_argv, redact_json, redact_text
 from remote_payload.sglang_bench.server import Running
 from remote_payload.sglang_bench.stall import Stall
 from remote_payload.sglang_bench.workload import Workload
@@ -39,7 +40,7 @@ def require_text(workload: Workload) -> None:
     raise job_failure(
         "SGLang's own tool takes prompts as text or as one user message, these are "
         + ("token ids" if workload.form == "token_ids" else "longer conversations"),
-        hint='give prompts as `text`, or use `harness = "own"`',
+        hint="give prompts as `text`, or measure without `--harness sglang`",
     )
 
 
@@ -82,7 +83,7 @@ class Harness:
         if not flush(running.url, running.key):
             self._journal.warn("not_flushed", f"{side}, {what}: the server did not flush its prefix cache")
         tool = self._call(order, running, number, self._job.request_timeout_s * count)
-        text = tool.returned().get(result, "")
+        text = _without_secrets(tool.returned().get(result, ""), self._hidden(running))
         if text:
             (self._folder / result).write_text(text, encoding="utf-8")
         code = -1 if tool.exit_code is None else tool.exit_code
@@ -92,7 +93,7 @@ class Harness:
         self.runs.append(
             HarnessRun(
                 side=side,
-                argv=(*self._job.exec_prefix, *order.argv),
+                argv=redact_argv((*self._job.exec_prefix, *order.argv), self._hidden(running)),
                 returncode=code,
                 result_file=result if text else None,
                 output_tail="\n".join(tool.log.tail)[-TAIL_CHARACTERS:],
@@ -104,9 +105,12 @@ class Harness:
         key = {} if running.key is None else {"OPENAI_API_KEY": running.key}  # where the tool looks for it
         return {**server_environment(self._job, self._folder.parent), **key}
 
+    def _hidden(self, running: Running) -> tuple[str, ...]:
+        return tuple({*running.hidden, *secret_values(self._job, self._folder.parent)})
+
     def _call(self, order: Order, running: Running, number: int, limit_s: float) -> Process:
         """The tool's process, ended. Raises JobFailure(server, or job where it cannot be run)."""
-        hidden = secret_values(self._job, self._folder.parent)
+        hidden = self._hidden(running)
         log = self._folder.parent / f"harness-{number}.log"
         try:
             tool = Process(self._job.exec_prefix, order, log, hidden=hidden)
@@ -150,6 +154,20 @@ class Harness:
         if job.temperature != 0.0 or job.top_p is not None or job.top_k is not None:
             words += ["--extra-request-body", json.dumps({"sampling_params": sampling_of(job)})]
         return tuple(words)
+
+
+def _without_secrets(text: str, hidden: tuple[str, ...]) -> str:
+    """Its JSONL: a line stays as it is unless a secret is in it, for it repeats what the server tells of itself."""
+    return "\n".join(_clean(line, hidden) for line in text.split("\n"))
+
+
+def _clean(line: str, hidden: tuple[str, ...]) -> str:
+    try:
+        value = json.loads(line) if line.strip() else None
+        clean = redact_json(value, values=hidden)
+        return line if clean == value else json.dumps(clean)
+    except (ValueError, RecursionError):  # not JSON; nested too deep
+        return redact_text(line, hidden)
 
 
 def _question(prompt: Prompt) -> str | None:

@@ -1,39 +1,23 @@
 """What a running SGLang says about itself over HTTP, whichever version it is."""
 
 import contextlib
-import http.client
 import json
 import re
 import time
 from typing import Any
-from urllib.parse import urlsplit
 
 from remote_payload.schema.bench import Snapshot
+from remote_payload.sglang_bench.asking import ASK_S, ask
 
-ASK_S = 10.0
 FLUSH_S = 30.0
+LARGEST = 1e15
+"""No counter is larger."""
+DEEPEST = 30
+LONGEST_TEXT = 10_000
+LONGEST_LIST = 10_000
 GENERATED = "generation_tokens_total"
 VERIFIED = "spec_verify_calls_total"
 _COUNTER = re.compile(r"^sglang[:_](\w+)(?:\{[^}]*\})? ([-+.\deE]+)$", re.MULTILINE)
-
-
-def ask(url: str, path: str, key: str | None, *, method: str = "GET", timeout_s: float = ASK_S) -> tuple[int, bytes]:
-    """One request; the status and body. Raises OSError (a refused connection, a timeout, an answer that is no HTTP).
-
-    Proxies of the environment are not used: the server is near, and a proxy would not reach it.
-    """
-    parts = urlsplit(url)
-    make = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-    connection = make(parts.hostname or "127.0.0.1", parts.port, timeout=timeout_s)
-    try:
-        headers = {"Authorization": f"Bearer {key}"} if key else {}
-        connection.request(method, parts.path.rstrip("/") + path, headers=headers)
-        answer = connection.getresponse()
-        return answer.status, answer.read()
-    except http.client.HTTPException as error:
-        raise OSError(f"no HTTP answer: {type(error).__name__} {error}") from None
-    finally:
-        connection.close()
 
 
 def server_info(url: str, key: str | None, timeout_s: float = ASK_S) -> dict[str, Any] | None:
@@ -42,11 +26,26 @@ def server_info(url: str, key: str | None, timeout_s: float = ASK_S) -> dict[str
         status, body = ask(url, path, key, timeout_s=timeout_s)
         if status in (401, 403):
             raise PermissionError(f"HTTP {status} at {path}: the server wants another API key")
-        with contextlib.suppress(ValueError):
+        with contextlib.suppress(ValueError, RecursionError):
             value = json.loads(body)
             if status == 200 and isinstance(value, dict):
-                return value
+                return {key: bounded(item) for key, item in value.items()}
     return None
+
+
+def bounded(value: Any, depth: int = 0) -> Any:
+    """What somebody else's JSON holds, as deep, long and large as anything that is meant: the rest is named."""
+    if isinstance(value, dict | list) and depth >= DEEPEST:
+        return "<nested too deep>"
+    if isinstance(value, dict):
+        return {key[:LONGEST_TEXT]: bounded(item, depth + 1) for key, item in value.items()}
+    if isinstance(value, list):
+        return [bounded(item, depth + 1) for item in value[:LONGEST_LIST]]
+    if isinstance(value, str) and len(value) > LONGEST_TEXT:
+        return f"{value[:LONGEST_TEXT]}..."
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        return "<a number of more than 64 bits>"
+    return value
 
 
 def snapshot(url: str, key: str | None, began_s: float) -> Snapshot:
@@ -89,7 +88,9 @@ def counters_of(text: str) -> dict[str, float]:
     found: dict[str, float] = {}
     for name, value in _COUNTER.findall(text):
         with contextlib.suppress(ValueError):
-            found[name] = found.get(name, 0.0) + float(value)
+            number = float(value)
+            if abs(number) <= LARGEST:  # not so of NaN
+                found[name] = found.get(name, 0.0) + number
     return found
 
 
@@ -98,8 +99,9 @@ def _list(value: object) -> list[object]:
 
 
 def _number(value: object) -> float | None:
-    good = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < float("inf")
-    return float(value) if good else None  # type: ignore[arg-type] # `good` says so
+    if isinstance(value, bool) or not isinstance(value, int | float) or not -LARGEST <= value <= LARGEST:
+        return None
+    return float(value)
 
 
 def _count(counters: dict[str, float], name: str) -> int | None:

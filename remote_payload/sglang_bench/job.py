@@ -15,6 +15,7 @@ from remote_payload.schema.bench import BenchResult, ServerFacts, SglangFacts
 from remote_payload.schema.bench_job import BenchJob
 from remote_payload.schema.record import to_json
 from remote_payload.sglang_bench import workload
+from remote_payload.sglang_bench.folders import require_folders
 from remote_payload.sglang_bench.harness import Harness, require_text
 from remote_payload.sglang_bench.installed import installed_sglang
 from remote_payload.sglang_bench.machine_samples import Machine
@@ -36,6 +37,7 @@ def run(job: BenchJob, result_folder: Path, report: Report) -> None:
     began_s = time.monotonic()
     journal = Journal(report)
     journal.phase("look")
+    require_folders(job)
     prompts = workload.load(job, spare_needed(job))
     workload.require_vocabulary(prompts, job.model)
     if job.harness == "sglang":

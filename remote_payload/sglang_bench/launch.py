@@ -122,7 +122,9 @@ class Process:
     def failure(self, what: str | None = None) -> JobFailure:
         """Why it failed, as its log says."""
         self.log.join(1.0 if self.log.said("over") else 0.2)
-        return explain(self.log.tail, what or self.ending())
+        failure = explain(self.log.tail, what or self.ending()).failure
+        where = f"its whole log, on the server: {self.log.path}"
+        return JobFailure(dataclasses.replace(failure, details=(*failure.details, where)))
 
     def tree(self) -> tuple[int, ...]:
         """Its processes as this host's /proc shows them: not those behind `docker exec`, which are not below us."""

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from remote_payload import processes
+from remote_payload.refusal import Refusal
+from remote_payload.rundir import RunDir
+from remote_payload.runstate import is_supervised, read_state
 
 _TITLES = ("sglang::", "sglang serve")
 _MODULES = ("sglang.launch_server", "sglang.srt", "sglang/launch_server.py")
@@ -21,11 +24,14 @@ class Leftover:
     age_s: float | None
     run_directory: str | None
     """Of the run of ours that started it; None: not one of ours, or not for us to see."""
+    is_of_live_run: bool = False
+    """Whether that run still goes on: then it left nothing."""
 
     def in_words(self) -> str:
         """For a warning."""
         age = "" if self.age_s is None else f", since {self.age_s / 3600:.1f} h"
-        origin = "" if self.run_directory is None else f", started by run {Path(self.run_directory).name}"
+        goes_on = ", which goes on" if self.is_of_live_run else ""
+        origin = "" if self.run_directory is None else f", started by run {Path(self.run_directory).name}{goes_on}"
         return f"{self.title} (pid {self.pid}{age}{origin})"
 
 
@@ -35,7 +41,9 @@ def find_leftovers(own: tuple[int, ...] = ()) -> tuple[Leftover, ...]:
     for pid in processes.all_pids():
         title = _title(pid)
         if title is not None and pid not in own and pid != os.getpid() and processes.is_alive(pid):
-            found.append(Leftover(pid=pid, title=title, age_s=_age_s(pid), run_directory=_run_directory(pid)))
+            run = _run_directory(pid)
+            lives = run is not None and _goes_on(run)
+            found.append(Leftover(pid=pid, title=title, age_s=_age_s(pid), run_directory=run, is_of_live_run=lives))
     return tuple(found)
 
 
@@ -43,11 +51,21 @@ def warning_of(found: tuple[Leftover, ...]) -> str | None:
     """One warning about all of them; None when there are none."""
     if not found:
         return None
-    runs = sorted({Path(one.run_directory).name for one in found if one.run_directory})
-    hint = f"; `eagle3-remote cancel` ends what run {', '.join(runs)} left" if runs else ""
+    left = sorted({Path(one.run_directory).name for one in found if one.run_directory and not one.is_of_live_run})
+    commands = " and ".join(f"`eagle3-remote cancel {run}`" for run in left)
+    hint = f"; {commands} end{'' if len(left) > 1 else 's'} what is left of ended runs" if left else ""
     names = ", ".join(one.in_words() for one in found[:8])
     more = f" and {len(found) - 8} more" if len(found) > 8 else ""
     return f"another SGLang server is on this host, which takes memory and time from ours: {names}{more}{hint}"
+
+
+def _goes_on(run_directory: str) -> bool:
+    """Whether the run's supervisor lives, as far as its folder tells here."""
+    with contextlib.suppress(OSError, Refusal, FileNotFoundError):
+        run = RunDir(Path(run_directory))
+        state = read_state(run)
+        return state is not None and not state.is_terminal and is_supervised(run, state)
+    return False
 
 
 def _title(pid: int) -> str | None:

@@ -118,11 +118,12 @@ class Points:
                 began_unix_s=began_unix_s,
                 warmup_requests=warmups,
                 warmup_repeats_prompts=not workload.spare,
+                repeated_prompts=len(prompts) - len({(prompt.input_ids, prompt.text) for prompt in prompts}),
                 flushed=flushed,
                 requests=len(measured.samples),
                 failed=sum(sample.error is not None for sample in measured.samples),
                 first_sent_s=min(sample.sent_s for sample in measured.samples),
-                last_token_s=_last_token_s(measured),
+                last_token_s=max((sample.chunk_s[-1] for sample in measured.samples if sample.chunk_s), default=None),
                 before=before,
                 after=after,
                 client_cpu_s=measured.cpu_s,
@@ -138,6 +139,7 @@ class Points:
             timeout_s=self._job.request_timeout_s,
             keep_outputs=self._job.keep_outputs,
             width=_width(running),
+            hidden=running.hidden,
         )
 
     def _prompts(self, workload: Workload, load: Load) -> list[Prompt]:
@@ -154,13 +156,15 @@ class Points:
         client = Client(target, len(self.facts), time.monotonic())
         users = Load(users=load.users or OPEN_WARMUP_USERS)
         stall = Stall(running, lambda: client.tokens, self._job.request_timeout_s)
-        samples = client.run(prompts, users, lambda _: None, stall.check).samples
+        measured = client.run(prompts, users, lambda _: None, stall.check)
+        _see_it_end(running, measured)
+        samples = measured.samples
         failed = [sample for sample in samples if sample.error is not None]
         running.check()
         if len(failed) == len(samples):
             raise server_failure(
                 f"the server answers none of {len(samples)} warm-up requests: {failed[0].error}",
-                hint="see whether the prompts fit its context and vocabulary; its log is beside the result",
+                hint=f"see whether the prompts fit its context and vocabulary{_where_log(running)}",
             )
         if failed:
             self._journal.warn("warm_up_failed", f"{len(failed)} of {len(samples)} warm-ups failed: {failed[0].error}")
@@ -187,14 +191,22 @@ class Points:
 
 
 def _see_it_end(running: Running, measured: Measured) -> None:
-    """Where the last request found no server, wait for its end. Raises JobFailure(server): that names what happened."""
+    """Where the last request found no server, or was cut off, wait for its end.
+
+    Raises JobFailure(server): that names what happened.
+    """
     last = max(measured.samples, key=lambda sample: sample.sent_s)
-    if running.facts.attached or last.error is None or last.status is not None:
+    is_cut_off = last.status is None or (last.status == 200 and last.finish is None)
+    if running.facts.attached or last.error is None or not is_cut_off:
         return
     until_s = time.monotonic() + DYING_S
     while time.monotonic() < until_s:
         running.check()
         time.sleep(FLUSH_PAUSE_S)
+
+
+def _where_log(running: Running) -> str:
+    return "" if running.facts.attached else f"; its log on the server: {running.log_path}"
 
 
 def _warmups(load: Load) -> int:
@@ -220,10 +232,6 @@ def _width(running: Running) -> int | None:
     except ValueError:
         return None
     return tokens - 1 if isinstance(tokens, int) else None
-
-
-def _last_token_s(measured: Measured) -> float | None:
-    return max((sample.chunk_s[-1] for sample in measured.samples if sample.chunk_s), default=None)
 
 
 def _every(seconds: float, tell: Callable[[], None], check: Callable[[], None]) -> Callable[[], None]:

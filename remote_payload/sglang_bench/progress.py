@@ -26,15 +26,16 @@ class Journal:
     def warn(self, name: str, message: str) -> None:
         """Tell a warning and keep it, each text once."""
         if message not in self.warnings:
-            self.warnings.append(message)
             self.send("warning", name, message)
 
     def send(self, kind: Literal["phase", "warning", "note"], name: str, message: str) -> None:
-        """Tell without keeping."""
+        """Tell it now."""
         self.pass_on(Event(time_unix_s=time.time(), kind=kind, name=name, message=message))
 
     def pass_on(self, event: Event) -> None:
-        """An event that somebody else made."""
+        """An event that somebody else made; a warning is kept as well."""
+        if event.kind == "warning" and event.message not in self.warnings:
+            self.warnings.append(event.message)
         with self._lock:
             self._report(event)
 

@@ -8,6 +8,8 @@ from remote_payload.failure import JobFailure, rows_failure
 
 Form = Literal["token_ids", "text", "messages", "random"]
 SHAREGPT_ROLES = {"human": "user", "gpt": "assistant"}
+LARGEST_ID = 2**31 - 1
+KEYS_SHOWN = 10
 KEYS = "`input_ids`, `messages`, `conversations`, `text` or `prompt`"
 
 
@@ -37,13 +39,13 @@ def read_row(line: bytes, where: str) -> tuple[Form, Prompt]:
     text = row.get("text", row.get("prompt"))
     if isinstance(text, str) and text:
         return "text", Prompt(index=0, text=text)
-    raise rows_failure(f"{where}: expected {KEYS}, found: {', '.join(map(str, row)) or 'nothing'}")
+    raise rows_failure(f"{where}: expected {KEYS}, found: {_keys(row)}")
 
 
 def _prompt_ids(row: dict[str, Any], where: str) -> tuple[int, ...]:
     """The first `n_prompt_tokens`, else those before the first token that the loss mask counts, else all."""
     ids = row["input_ids"]
-    if not isinstance(ids, list) or not all(type(token) is int and token >= 0 for token in ids):
+    if not isinstance(ids, list) or not all(type(token) is int and 0 <= token <= LARGEST_ID for token in ids):
         raise rows_failure(f"{where}: `input_ids` must be a list of token ids, found: {_short(ids)}")
     length, mask = row.get("n_prompt_tokens"), row.get("loss_mask")
     if length is None and mask is not None:
@@ -64,7 +66,7 @@ def _asked(messages: object, where: str) -> tuple[dict[str, Any], ...]:
     if not isinstance(messages, list) or not all(isinstance(turn, dict) for turn in messages):
         raise _turns_failure(messages, where)
     turns = [_turn(turn) for turn in messages]
-    if not all("role" in turn for turn in turns):
+    if not all(isinstance(turn.get("role"), str) for turn in turns):
         raise _turns_failure(messages, where)
     while turns and turns[-1]["role"] == "assistant":
         turns.pop()
@@ -77,13 +79,21 @@ def _turn(turn: dict[str, Any]) -> dict[str, Any]:
     """ShareGPT's `from` and `value` in the chat endpoint's words; other turns as they are."""
     if "role" in turn or "from" not in turn:
         return turn
-    return {"role": SHAREGPT_ROLES.get(turn["from"], turn["from"]), "content": turn.get("value")}
+    said = turn["from"]
+    role = SHAREGPT_ROLES.get(said, said) if isinstance(said, str) else said
+    return {"role": role, "content": turn.get("value")}
 
 
 def _turns_failure(messages: object, where: str) -> JobFailure:
     return rows_failure(
         f"{where}: messages must be turns with `role` and `content`, a question last: {_short(messages)}"
     )
+
+
+def _keys(row: dict[str, Any]) -> str:
+    shown = [key if len(key) <= 40 else f"{key[:40]}..." for key in list(row)[:KEYS_SHOWN]]
+    more = f" and {len(row) - KEYS_SHOWN} more" if len(row) > KEYS_SHOWN else ""
+    return ", ".join(shown) + more or "nothing"
 
 
 def _short(value: object) -> str:

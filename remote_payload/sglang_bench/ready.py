@@ -14,8 +14,9 @@ from typing import Any
 
 from remote_payload.failure import JobFailure, server_failure
 from remote_payload.sglang_bench import ports
+from remote_payload.sglang_bench.asking import ask
 from remote_payload.sglang_bench.failures import find
-from remote_payload.sglang_bench.info import ask, server_info
+from remote_payload.sglang_bench.info import server_info
 from remote_payload.sglang_bench.launch import Process
 
 PAUSE_S = 0.5

@@ -22,15 +22,17 @@ from remote_payload.schema.run import Event
 from remote_payload.sglang_bench import leftovers, ports
 from remote_payload.sglang_bench.arguments import argument_facts, launched_with, requested_of
 from remote_payload.sglang_bench.attached import environment_of_listener
-from remote_payload.sglang_bench.command import HOST, server_argv, speculation, url_of
+from remote_payload.sglang_bench.command import HOST, asked_of, path_of, server_argv, url_of
 from remote_payload.sglang_bench.environment import api_key, secret_values, server_environment
 from remote_payload.sglang_bench.gpu_memory import GpuMemory
 from remote_payload.sglang_bench.launch import Order, Process
 from remote_payload.sglang_bench.ready import look, port_taken, wait_until_ready
-from remote_payload.sglang_bench.redact import redact_argv, redact_json
+from remote_payload.sglang_bench.redact import redact_argv, redact_json, redact_text
 from remote_payload.sglang_bench.telling import Telling, event
 
 Report = Callable[[Event], None]
+LONGEST_INFO = 1 << 20
+"""Characters of `/server_info` that are kept."""
 GRACE_S = 20.0
 """Between TERM and KILL; an idle server takes 3 to 10 s, one with a stuck request never ends by itself."""
 
@@ -44,11 +46,14 @@ class Running:
         key: str | None,
         process: Process | None = None,
         memory: GpuMemory | None = None,
+        hidden: tuple[str, ...] = (),
     ) -> None:
         self.url = facts.url
         """Without a slash at its end."""
         self.key = key
         """API key to send as `Authorization: Bearer`; never written anywhere."""
+        self.hidden = hidden
+        """Values that must be written nowhere, the key among them."""
         self._facts, self._process, self._memory = facts, process, memory
 
     @property
@@ -57,6 +62,11 @@ class Running:
         if self._process is None:
             return self._facts
         return dataclasses.replace(self._facts, lines=tuple(self._process.log.decided.values()))
+
+    @property
+    def log_path(self) -> Path | None:
+        """Of a server of ours, on this host."""
+        return None if self._process is None else self._process.log.path
 
     @property
     def has_died(self) -> bool:
@@ -121,14 +131,14 @@ def start(job: BenchJob, side: Side, number: int, folder: Path, report: Report) 
     url, key = url_of(asked), api_key(job)
     memory = GpuMemory()
     memory.begin()
-    environment = server_environment(job, folder.parent)
+    environment, hidden = server_environment(job, folder.parent), secret_values(job, folder.parent)
     telling = Telling(report, f"server {number} ({side})")
     began_s = time.monotonic()
     process = Process(
         job.exec_prefix,
         Order(argv=argv, environment=environment),
         folder.parent / f"server-{number}.log",
-        hidden=secret_values(job, folder.parent),
+        hidden=hidden,
         on_line=telling.read,
     )
     try:
@@ -145,37 +155,39 @@ def start(job: BenchJob, side: Side, number: int, folder: Path, report: Report) 
         start=number,
         attached=False,
         url=url,
-        argv=redact_argv((*job.exec_prefix, *argv)),
+        argv=redact_argv((*job.exec_prefix, *argv), hidden),
         pid=process.pid,
         ready_s=ready_s,
         phases=telling.clock.phases(),
         arguments=(
-            *argument_facts(asked, info, process.log.arguments, {**os.environ, **environment}),
+            *argument_facts(asked, info, process.log.arguments, {**os.environ, **environment}, hidden),
             *_draft_class(job, side, classes[1] if len(classes) > 1 else None),
         ),
         lines=tuple(process.log.decided.values()),
-        server_info=_as_text(info),
+        server_info=_as_text(info, hidden),
         model_class=classes[0] if classes else None,
         draft_class=classes[1] if len(classes) > 1 else None,
     )
-    return Running(facts, key, process, memory)
+    return Running(facts, key, process, memory, hidden)
 
 
 def attach(job: BenchJob, report: Report) -> Running:
     """Find the server at `job.attach_url`; nothing is started. Raises JobFailure(server) when it does not answer."""
     url = str(job.attach_url).rstrip("/")
     key = api_key(job)
+    hidden = () if key is None else (key,)
+    model = None if job.model is None else path_of(job, job.model)
     until_s = time.monotonic() + min(job.ready_timeout_s, 60.0)
-    while (probe := look(url, key, job.model)).info is None:
+    while (probe := look(url, key, model)).info is None:
         if time.monotonic() >= until_s or "API key" in probe.waiting_for or "another model" in probe.waiting_for:
             raise server_failure(
-                f"no ready server to attach to; waited for: {probe.waiting_for}",
+                redact_text(f"no ready server to attach to; waited for: {probe.waiting_for}", hidden),
                 hint="start it, check `attach_url` (an address as this host sees it), `model` and `api_key_env`",
             )
         time.sleep(1.0)
     info = probe.info
     argv = launched_with(info)
-    asked = requested_of(argv or speculation(job))  # an old server does not tell; then the job's word must do
+    asked = {**requested_of(argv), **requested_of(asked_of(job))}  # an old server does not tell its own
     environment = environment_of_listener(url)
     report(event("phase", "attached", url))
     facts = ServerFacts(
@@ -183,11 +195,11 @@ def attach(job: BenchJob, report: Report) -> Running:
         start=0,
         attached=True,
         url=url,
-        argv=redact_argv(argv),
-        arguments=argument_facts(asked, info, None, environment or {}),
-        server_info=_as_text(info),
+        argv=redact_argv(argv, hidden),
+        arguments=argument_facts(asked, info, None, environment or {}, hidden),
+        server_info=_as_text(info, hidden),
     )
-    return Running(facts, key)
+    return Running(facts, key, hidden=hidden)
 
 
 def _draft_class(job: BenchJob, side: Side, loaded: str | None) -> tuple[ArgumentFact, ...]:
@@ -195,9 +207,11 @@ def _draft_class(job: BenchJob, side: Side, loaded: str | None) -> tuple[Argumen
     if side == "plain" or job.draft is None:
         return ()
     asked = None
-    with contextlib.suppress(OSError, ValueError, KeyError, IndexError, TypeError):  # not to be seen from here
+    with contextlib.suppress(
+        OSError, ValueError, KeyError, IndexError, TypeError, RecursionError
+    ):  # not to be seen from here
         if not job.exec_prefix:  # behind it the same path may be another folder
-            config: Mapping[str, Any] = json.loads((Path(job.draft).expanduser() / "config.json").read_text("utf-8"))
+            config: Mapping[str, Any] = json.loads(Path(path_of(job, job.draft), "config.json").read_text("utf-8"))
             asked = json.dumps(config["architectures"][0])
     effective = None if loaded is None else json.dumps(loaded)
     return (ArgumentFact(name="draft_class", requested=asked, effective=effective, source="log"),)
@@ -211,13 +225,18 @@ def _with_others(failed: JobFailure, other: str | None) -> JobFailure:
     return JobFailure(dataclasses.replace(failure, details=(*failure.details, other)))
 
 
-def _as_text(info: Mapping[str, Any]) -> str:
-    """The info without secrets, and without what every rank's state repeats of it."""
+def _as_text(info: Mapping[str, Any], hidden: tuple[str, ...]) -> str:
+    """The info without secrets, without what every rank's state repeats of it, and without what is too long."""
     told = dict(info)
     states = info.get("internal_states")
     if isinstance(states, list):
         told["internal_states"] = [_own(state, info) if isinstance(state, dict) else state for state in states]
-    return json.dumps(redact_json(told), sort_keys=True)
+    room, kept = LONGEST_INFO, {}
+    for key, value in sorted(told.items(), key=lambda item: len(str(item[1]))):
+        text = json.dumps(redact_json(value, key, hidden))
+        room -= len(text)
+        kept[key] = json.loads(text) if room > 0 else "<left out>"
+    return json.dumps(redact_json(kept, values=hidden), sort_keys=True)
 
 
 def _own(state: Mapping[str, Any], info: Mapping[str, Any]) -> dict[str, Any]:

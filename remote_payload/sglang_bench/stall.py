@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from remote_payload.failure import JobFailure
-from remote_payload.sglang_bench.info import ask
+from remote_payload.sglang_bench.asking import ask
 from remote_payload.sglang_bench.server import Running
 
 STALL_S = 180.0

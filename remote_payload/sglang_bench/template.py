@@ -5,25 +5,26 @@ not give the ids: then the tokenizer of the server's own Python renders, and eve
 `usage.prompt_tokens` that the endpoint counts, so that another template on the server is noticed.
 """
 
-import http.client
 import json
 import secrets
 import time
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
-from urllib.parse import urlsplit
 
 from remote_payload.bounded import BoundedChild
 from remote_payload.failure import JobFailure, job_failure, server_failure
 from remote_payload.schema.bench_job import BenchJob
-from remote_payload.sglang_bench.command import python_of
-from remote_payload.sglang_bench.info import server_info
-from remote_payload.sglang_bench.prompt import Prompt
+from remote_payload.sglang_bench.arguments import requested_of
+from remote_payload.sglang_bench.asking import ask
+from remote_payload.sglang_bench.command import path_of, python_of
+from remote_payload.sglang_bench.prompt import LARGEST_ID, Prompt
+from remote_payload.sglang_bench.redact import redact_text
 from remote_payload.sglang_bench.workload import Workload, as_text
 
 ASK_S = 300.0
 TOKENIZER_S = 300.0
+SHOWN_BYTES = 2000
 SERVED = "served"
 TOKENIZER = "tokenizer, lengths as served"
 FEW = 8
@@ -66,7 +67,7 @@ def render(workload: Workload, job: BenchJob, url: str, key: str | None) -> Work
         ) from None
     ids, template = [ids for _, ids in answers], SERVED
     if any(given is None for given in ids):
-        ids, template = list(_by_tokenizer(everything, job, url, key)), TOKENIZER
+        ids, template = list(_by_tokenizer(everything, job)), TOKENIZER
     for prompt, given, (length, _) in zip(everything, ids, answers, strict=True):
         if length is not None and len(given or ()) != length:
             raise job_failure(
@@ -84,7 +85,7 @@ def _ask(url: str, key: str | None, prompt: Prompt) -> tuple[int | None, list[in
     asked = {"model": "default", "messages": prompt.messages, "max_tokens": 1, "temperature": 0}
     status, value = _post(url, key, "/v1/chat/completions", {**asked, "return_prompt_token_ids": True})
     if status != 200:
-        said = json.dumps(value)[:500]
+        said = redact_text(json.dumps(value), () if key is None else (key,))[:500]
         if "chat template" in said.replace("_", " ").lower():
             raise NoTemplateError(said)
         raise server_failure(f"prompt {prompt.index}: the chat endpoint answers HTTP {status}: {said}")
@@ -92,43 +93,42 @@ def _ask(url: str, key: str | None, prompt: Prompt) -> tuple[int | None, list[in
     length = usage.get("prompt_tokens") if isinstance(usage, dict) else None
     first = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
     ids = first.get("prompt_token_ids", value.get("prompt_token_ids"))
-    is_list = isinstance(ids, list) and bool(ids) and all(type(token) is int for token in ids)
+    is_list = (
+        isinstance(ids, list) and bool(ids) and all(type(token) is int and 0 <= token <= LARGEST_ID for token in ids)
+    )
     return (length if type(length) is int else None), (ids if is_list else None)
 
 
 def _post(url: str, key: str | None, path: str, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
     """Raises JobFailure(server) when there is no answer."""
-    parts = urlsplit(url)
-    make = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-    connection = make(parts.hostname or "127.0.0.1", parts.port, timeout=ASK_S)
-    headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {key}"} if key else {})
     try:
-        connection.request("POST", parts.path.rstrip("/") + path, json.dumps(body), headers)
-        answer = connection.getresponse()
-        text = answer.read()
-    except (OSError, http.client.HTTPException) as error:
+        status, text = ask(url, path, key, method="POST", body=json.dumps(body).encode(), timeout_s=ASK_S)
+    except OSError as error:
         raise server_failure(f"the server gives no answer at {path}: {error}") from None
-    finally:
-        connection.close()
     try:
         value = json.loads(text)
-    except ValueError:
-        value = text.decode("utf-8", "replace")
-    return answer.status, value if isinstance(value, dict) else {"error": value}
+    except (ValueError, RecursionError):
+        value = text[:SHOWN_BYTES].decode("utf-8", "replace")
+    return status, value if isinstance(value, dict) else {"error": value}
 
 
-def _by_tokenizer(prompts: Sequence[Prompt], job: BenchJob, url: str, key: str | None) -> list[list[int]]:
-    """Rendered by transformers in the server's Python, with the tokenizer that the server names."""
-    try:
-        info = server_info(url, key) or {}
-    except OSError as error:
-        raise server_failure(f"the server does not tell its tokenizer: {error}") from None
-    path = info.get("tokenizer_path") or info.get("model_path") or job.model
-    trust = "1" if info.get("trust_remote_code") else "0"
+def _by_tokenizer(prompts: Sequence[Prompt], job: BenchJob) -> list[list[int]]:
+    """Rendered by transformers in the server's Python, with the tokenizer that the job names.
+
+    Never with one that a server names: what is loaded here runs here.
+    """
+    asked = requested_of(job.server_args)
+    path = asked.get("tokenizer_path", job.model)
+    if not isinstance(path, str):
+        raise job_failure(
+            "this server does not tell the ids of a chat prompt, so its tokenizer has to be loaded here",
+            hint="name the target that it serves as `model`, or give prompts as `text` or `input_ids`",
+        )
+    trust = "1" if asked.get("trust_remote_code") is True else "0"
     ids: list[list[int]] = []
     for first in range(0, len(prompts), FEW):
         conversations = json.dumps([prompt.messages for prompt in prompts[first : first + FEW]])
-        ids += _rendered(job, str(path), trust, conversations)
+        ids += _rendered(job, path_of(job, path), trust, conversations)
     return ids
 
 

@@ -2,12 +2,14 @@
 
 import hashlib
 import json
+import os
 import random
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from remote_payload.failure import rows_failure
+from remote_payload.failure import job_failure, rows_failure
 from remote_payload.schema.bench import WorkloadFacts
 from remote_payload.schema.bench_job import BenchJob
 from remote_payload.sglang_bench.bundled import MEASURED, PASSAGES, QUESTION
@@ -17,6 +19,7 @@ RANDOM_PROMPTS = 64
 RANDOM_TOKENS = (32, 256)
 PER_USER = 5
 """Fewer requests a user do not reach a steady state, SGLang's own rule of thumb."""
+_WHERE = "`prompts` is `bundled`, `random`, or a JSONL file on the server"
 SAFE_VOCABULARY = 1000
 """Ids below it exist in nearly every vocabulary, where the target's own size cannot be read."""
 
@@ -62,7 +65,7 @@ def load(job: BenchJob, spare: int) -> Workload:
         return _bundled(job)
     if job.prompts == "random":
         return _random(job, spare)
-    path = Path(job.prompts).expanduser()
+    path = Path(os.path.expanduser(job.prompts))  # `~nobody` stays as it is
     kept, others = _choose(path, job, spare)
     rows = dict(_rows(path, {*kept, *others}))
     forms = sorted({form for form, _ in rows.values()})
@@ -135,9 +138,9 @@ def require_vocabulary(workload: Workload, model: str | None) -> None:
 def vocabulary_of(model: str | None) -> int | None:
     """By the target's config.json; None where it is no folder that can be read here."""
     try:
-        config = json.loads(Path(model or "").expanduser().joinpath("config.json").read_bytes())
+        config = json.loads(Path(os.path.expanduser(model or ""), "config.json").read_bytes())
         size = config.get("vocab_size") or config.get("text_config", {}).get("vocab_size")
-    except (OSError, ValueError, AttributeError):
+    except (OSError, ValueError, AttributeError, RecursionError):
         return None
     return size if isinstance(size, int) and size > 3 else None
 
@@ -145,10 +148,12 @@ def vocabulary_of(model: str | None) -> int | None:
 def _choose(path: Path, job: BenchJob, spare: int) -> tuple[list[int], list[int]]:
     """Line numbers that are measured, and others for warm-ups. Raises JobFailure(rows)."""
     try:
+        if not stat.S_ISREG(path.stat().st_mode):  # a pipe would be waited for
+            raise job_failure(f"`prompts` is no file: {path}", hint=_WHERE)
         with path.open("rb") as file:
             lines = [number for number, line in enumerate(file, 1) if line.strip()]
     except OSError as error:
-        raise rows_failure(f"the prompts cannot be read ({error.strerror}): {path}") from None
+        raise job_failure(f"the prompts cannot be read ({error.strerror}): {path}", hint=_WHERE) from None
     if not lines:
         raise rows_failure(f"expected a line of JSON a prompt, the file holds none: {path}")
     draw = random.Random(job.seed)  # noqa: S311 - a sample, not a secret

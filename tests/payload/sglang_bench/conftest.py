@@ -28,8 +28,8 @@ class Site:
     def job(self, behaviour: dict[str, Any] | None = None, **changes: Any) -> BenchJob:
         told = {"log": str(RECORDED / "start.log"), "info": str(RECORDED / "server_info.json"), **(behaviour or {})}
         settings: dict[str, Any] = {
-            "model": "/models/target",
-            "draft": "/models/draft",
+            "model": "models/target",
+            "draft": "models/draft",
             "server_python": sys.executable,
             "server_environment": (f"PYTHONPATH={STAND_IN}", f"STAND_IN={json.dumps(told)}"),
             "ready_timeout_s": 30.0,

@@ -265,9 +265,9 @@ def test_a_tokenizer_that_renders_otherwise_than_the_server_is_refused(bench: Be
     python.chmod(python.stat().st_mode | stat.S_IXUSR)
     bench.server.chat = [(200, {"choices": [{}], "usage": {"prompt_tokens": 3}})]
     with pytest.raises(JobFailure, match="makes 3 tokens of it, the template of its tokenizer: 2"):
-        bench.run(server_python=str(python))
+        bench.run(server_python=str(python), model="/models/target")
     bench.server.chat = [(200, {"choices": [{}], "usage": {"prompt_tokens": 2}})]
-    result = bench.run(server_python=str(python))
+    result = bench.run(server_python=str(python), model="/models/target")
     assert result.workload.template == "tokenizer, lengths as served"
     assert bench.server.asked[-1]["input_ids"] == [8, 9]
 

@@ -27,7 +27,7 @@ def launched(rig: Rig, prefix: tuple[str, ...] = (), **changes: Any) -> dict[str
         "starting_s": 600.0,
     }
     job = BenchJob(
-        model="/models/target",
+        model="models/target",
         server_python=sys.executable,
         server_environment=(f"PYTHONPATH={STAND_IN}", f"STAND_IN={json.dumps(told)}"),
         exec_prefix=prefix,

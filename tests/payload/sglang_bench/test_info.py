@@ -1,4 +1,6 @@
+import contextlib
 import json
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -7,8 +9,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from remote_payload.gpus import GpuFacts, parse_gpus
+from remote_payload.sglang_bench.asking import MOST_BYTES, ask
 from remote_payload.sglang_bench.gpu_memory import GpuMemory
-from remote_payload.sglang_bench.info import ask, counters_of, flush, server_info, snapshot
+from remote_payload.sglang_bench.info import counters_of, flush, server_info, snapshot
 from tests.payload.sglang_bench.conftest import RECORDED, Site
 
 
@@ -46,6 +49,7 @@ def test_counters_are_summed_over_ranks_and_infinity_is_none_of_them() -> None:
     text = (
         '# HELP sglang:generation_tokens_total x\nsglang:generation_tokens_total{tp_rank="0"} 40.0\n'
         'sglang:generation_tokens_total{tp_rank="1"} 2.5e1\nsglang:gen_throughput{a="b"} +Inf\nother 3\n'
+        "sglang:num_running_reqs 1e999\nsglang:num_queue_reqs 1e300\n"
     )
     assert counters_of(text) == {"generation_tokens_total": 65.0}
 
@@ -127,3 +131,76 @@ def test_what_is_kept_of_the_info_has_no_secret_and_says_nothing_twice(site: Sit
     assert kept["api_key"] == kept["watermark_key"] == "<redacted>"
     assert "speculative_num_steps" not in kept["internal_states"][0]
     assert kept["internal_states"][0]["memory_usage"]
+
+
+class Raw:
+    """A server that answers every question by the same bytes, each after a wait, and then keeps the line open."""
+
+    def __init__(self, parts: list[tuple[float, bytes]]) -> None:
+        self._parts = parts
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self._closing = threading.Event()
+        self.url = f"http://127.0.0.1:{self._listening.getsockname()[1]}"
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                line, _ = self._listening.accept()
+                threading.Thread(target=self._say, args=(line,), daemon=True).start()
+
+    def _say(self, line: socket.socket) -> None:
+        with contextlib.suppress(OSError), line:
+            line.recv(1 << 16)
+            for wait_s, data in self._parts:
+                if self._closing.wait(wait_s):
+                    return
+                line.sendall(data)
+            self._closing.wait()
+
+    def close(self) -> None:
+        self._closing.set()
+        self._listening.close()
+
+
+@pytest.mark.parametrize(
+    ("parts", "words"),
+    [
+        ([(0.0, b"HTTP/1.1 200 OK\r\nContent-Length: 99999\r\n\r\n"), *[(0.05, b" ")] * 200], "timed out"),
+        ([(0.0, b"HTTP/1.1 200 OK\r\n"), *[(0.05, b"X-A: b\r\n")] * 200], "timed out"),
+        ([(0.0, b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-5\r\n")], "no length of a chunk"),
+        ([(0.0, b"SSH-2.0-OpenSSH\r\n\r\n")], "no HTTP answer"),
+        ([(0.0, b"HTTP/1.1 200 OK\r\n\r\n"), *[(0.0, b" " * (1 << 20))] * 17], "more than 16 MiB"),
+    ],
+)
+def test_every_question_has_a_deadline_for_its_whole_answer(parts: list[tuple[float, bytes]], words: str) -> None:
+    assert MOST_BYTES == 16 << 20
+    began_s = time.monotonic()
+    with contextlib.closing(Raw(parts)) as server, pytest.raises(OSError, match=words):
+        ask(server.url, "/health", None, timeout_s=0.5)
+    assert time.monotonic() - began_s < 3.0
+
+
+def test_a_name_that_is_none_is_no_bug() -> None:
+    with pytest.raises(OSError, match="no name of a host"):
+        ask(f"http://{'a' * 300}.example:80", "/health", None)
+
+
+def told(info: str) -> Raw:
+    body = info.encode()
+    return Raw([(0.0, b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))])
+
+
+def test_what_a_server_tells_is_bounded_in_depth_length_and_size() -> None:
+    deep = "[" * 900 + "]" * 900
+    with contextlib.closing(told(f'{{"a": {deep}, "b": "{"x" * 50_000}", "c": {10**400}, "d": [3]}}')) as server:
+        info = server_info(server.url, None) or {}
+    assert (len(info["b"]), info["c"], info["d"]) == (10_003, "<a number of more than 64 bits>", [3])
+    assert len(json.dumps(info["a"])) < 100
+    with contextlib.closing(told(f'{{"a": {"[" * 200_000}')) as server:
+        assert server_info(server.url, None) is None
+
+
+def test_a_number_beyond_all_floats_is_no_figure() -> None:
+    with contextlib.closing(told(f'{{"internal_states": [{{"avg_spec_accept_length": {10**401}}}]}}')) as server:
+        assert snapshot(server.url, None, time.monotonic()).avg_spec_accept_length == (None,)

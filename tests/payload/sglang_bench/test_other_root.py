@@ -139,7 +139,7 @@ def test_an_orphan_is_found_and_named_and_a_cancel_ends_it(other: OtherRoot, rig
     wait_for(lambda: len(other.inside()) == 2, 10.0)
     leftovers = [one for one in find_leftovers() if one.pid in other.inside()]
     assert {Path(one.run_directory or "").name for one in leftovers} == {"r1"}
-    assert "`eagle3-remote cancel` ends what run r1 left" in (warning_of(tuple(leftovers)) or "")
+    assert "`eagle3-remote cancel r1` ends what is left of ended runs" in (warning_of(tuple(leftovers)) or "")
     assert set(rig.cancel("r1", grace_s=0.3).ended) >= {one.pid for one in leftovers}
     assert other.inside() == []
 

@@ -1,6 +1,5 @@
 import dataclasses
 import os
-import re
 import socket
 import subprocess
 import time
@@ -214,7 +213,7 @@ def test_an_old_server_does_not_tell_what_it_was_asked_for_but_the_job_does(site
 
 def test_attaching_to_another_model_is_refused(site: Site) -> None:
     ours = site.start(site.job())
-    with pytest.raises(JobFailure, match="serves another model: /models/target"):
+    with pytest.raises(JobFailure, match="serves another model: models/target"):
         attach(BenchJob(attach_url=ours.url, model="/models/other"), site.events.append)
 
 
@@ -238,7 +237,8 @@ def test_an_older_server_is_found_and_named(site: Site) -> None:
     assert f"sglang.launch_server (pid {site.running[0].facts.pid}, " in warning
     assert "started by run run)" in warning
     assert "sglang::scheduler" in warning
-    assert re.search(r"`eagle3-remote cancel` ends what run .*\brun\b.* left", warning)
+    assert "`eagle3-remote cancel run` " in warning
+    assert "left of ended runs" in warning
 
 
 def test_a_job_without_a_model_starts_nothing(site: Site) -> None:

@@ -1,6 +1,7 @@
 """Prompts from files, the bundled set and a seed."""
 
 import json
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -85,6 +86,11 @@ def test_sharegpts_words_are_known(tmp_path: Path) -> None:
         ({"input_ids": IDS, "loss_mask": [0, 1]}, r"as long as `input_ids` \(20\), found: \[0, 1\]"),
         ({"messages": [{"role": "assistant", "content": "Hello."}]}, "a question last"),
         ({"messages": "Why?"}, "a question last: 'Why\\?'"),
+        ({"conversations": [{"from": ["a"], "value": "x"}]}, "a question last"),
+        ({"messages": [{"role": ["user"], "content": "x"}]}, "a question last"),
+        ({"input_ids": [2**63]}, "must be a list of token ids"),
+        ({"k" * 1_000_000: 1}, r"found: k{40}\.\.\.$"),
+        ({f"key{number}": 1 for number in range(100_000)}, "key9 and 99990 more$"),
     ],
 )
 def test_a_bad_line_is_named(tmp_path: Path, row: Any, words: str) -> None:
@@ -103,8 +109,21 @@ def test_kinds_are_not_mixed(tmp_path: Path) -> None:
 def test_no_prompts(tmp_path: Path) -> None:
     with pytest.raises(JobFailure, match="the file holds none"):
         read(tmp_path, ["", " "])
-    with pytest.raises(JobFailure, match="cannot be read"):
-        load(job(prompts=str(tmp_path / "missing.jsonl")), 0)
+
+
+def test_prompts_that_are_no_file_are_named_and_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for name, words in (
+        (str(tmp_path / "missing.jsonl"), "cannot be read (No such file or directory)"),
+        ("~nosuchuser/rows.jsonl", "cannot be read (No such file or directory): ~nosuchuser/rows.jsonl"),
+        (str(tmp_path), "`prompts` is no file"),
+        (str(tmp_path / "pipe"), "`prompts` is no file"),
+    ):
+        with pytest.raises(JobFailure) as caught:
+            load(job(prompts=name), 0)
+        assert caught.value.failure.kind == "job"  # captured rows were never asked for
+        assert words in caught.value.failure.message
+        assert "a JSONL file on the server" in (caught.value.failure.hint or "")
 
 
 def test_max_prompts_draws_by_the_seed_and_keeps_the_order(tmp_path: Path) -> None:
