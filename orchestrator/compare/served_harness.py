@@ -7,6 +7,9 @@ server's own running average of rank 0, absent below 40 decode steps. Keys diffe
 import json
 from dataclasses import dataclass
 
+LARGEST = 1e15
+"""Nothing that is counted or timed here is larger."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class HarnessFigures:
@@ -43,11 +46,12 @@ def harness_figures(file: str, text: str) -> HarnessFigures | None:
 def _object(line: str) -> dict[str, object] | None:
     try:
         value = json.loads(line)  # reads its `Infinity`, too
-    except ValueError:
+    except (ValueError, RecursionError):  # nested too deep
         return None
     return value if isinstance(value, dict) else None
 
 
 def _number(value: object) -> float | None:
-    good = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < float("inf")
-    return float(value) if good else None  # type: ignore[arg-type] # `good` says so
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= LARGEST:
+        return None  # also NaN, and an integer that no float holds
+    return float(value)
