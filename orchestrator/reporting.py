@@ -28,10 +28,17 @@ class Wanted:
     words: tuple[str, ...] = ()
     """Each as `orchestrator/operands.py` reads it."""
     baseline: str | None = None
+    """Also `published:NAME`."""
     sweep: str | None = None
     """A tag: every run that has it."""
     asked: Asked = field(default_factory=Asked)
     question: Question = field(default_factory=Question)
+
+    @property
+    def own_baseline(self) -> str | None:
+        """The baseline's name where it is one of the store's, with a history."""
+        name = self.baseline
+        return None if name is None or name.startswith("published:") else name.removeprefix("baseline:")
 
 
 def gather(store: Store, wanted: Wanted) -> Reported:
@@ -45,8 +52,9 @@ def gather(store: Store, wanted: Wanted) -> Reported:
     reference = None if wanted.baseline is None else baseline_operand(store, wanted.baseline)
     tagged = () if wanted.sweep is None else tuple(_tagged(store, wanted.sweep, left_out))
     history: tuple[MeasurementSet, ...] = ()
-    if wanted.baseline is not None and not sides and not tagged:
-        history = tuple(_history(store, store.baseline(wanted.baseline), left_out))
+    name = wanted.own_baseline
+    if name is not None and not sides and not tagged:
+        history = tuple(_history(store, store.baseline(name), left_out))
     if reference is not None:
         sides += [Operand(label=one.run_id, sets=(one,)) for one in tagged]
     compared = _comparisons(sides, reference, history, wanted.asked)
@@ -58,7 +66,7 @@ def gather(store: Store, wanted: Wanted) -> Reported:
     return Reported(
         subjects=subjects,
         comparisons=compared,
-        moves=tuple(_moves(store, wanted.baseline, subjects, left_out)),
+        moves=tuple(_moves(store, name, subjects, left_out)),
         asked=wanted.asked,
         left_out=tuple(left_out),
     )

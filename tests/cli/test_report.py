@@ -109,6 +109,19 @@ def test_a_baseline_is_what_runs_are_held_against(eagle: Eagle, store: Store) ->
     assert alone.splitlines()[2].startswith("**Regressed")
 
 
+def test_published_numbers_are_held_against_and_never_called_ours(eagle: Eagle, store: Store) -> None:
+    put_bench(store, "bench-a1", made_paired(repeats=5))
+    name = "published:specbundle/qwen3-30b-a3b-instruct-2507/3-1-4/gsm8k"
+    held = eagle("report", "bench-a1", "--baseline", name, "--format", "json")
+    assert held.code == 0, held.err
+    (compared,) = held.json["comparisons"]
+    assert compared["ours"] == "bench-a1"
+    assert "published" in compared["theirs"]
+    assert [run["run_id"] for run in held.json["runs"]] == ["bench-a1"]
+    alone = eagle("report", "--baseline", name, "--format", "markdown")
+    assert "published: no measurement of ours" in alone.out
+
+
 def test_a_sweep_is_every_run_with_a_tag_and_says_what_it_left_out(eagle: Eagle, store: Store) -> None:
     for number in range(3):
         put_bench(store, f"bench-{number}", made_paired(repeats=3, spec_tok_s=50.0 + number))

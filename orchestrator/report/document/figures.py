@@ -60,6 +60,8 @@ class Figure:
     @property
     def n_words(self) -> str:
         """e.g. `n=3 repeats`."""
+        if self.series.level == "summary":
+            return "n unknown" if self.n is None else f"n={self.n}, told as one number"
         return f"n={UNKNOWN if self.n is None else self.n} {sampled(self.series)}"
 
 
@@ -80,7 +82,7 @@ def sampled(series: Series) -> str:
     if series.level == "run":
         return "repeats"
     if series.level == "summary":
-        return "samples behind one published number"
+        return "samples"
     return "conversations" if series.clusters else "prompts"
 
 
@@ -152,7 +154,7 @@ def case_words(case: tuple[Fact, ...]) -> str:
             words.append(fact.value)
         elif fact.value is not None or fact.name not in ("concurrency", "request_rate"):
             words.append(f"{fact.name} {UNKNOWN if fact.value is None else fact.value}")
-    return named(", ".join(words)) or "the run"
+    return named(", ".join(words)) or "no load told"
 
 
 def named(text: str) -> str:

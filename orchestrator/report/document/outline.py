@@ -10,12 +10,13 @@ from orchestrator.report.document.economy import economy_section
 from orchestrator.report.document.figures import named
 from orchestrator.report.document.headline import headline
 from orchestrator.report.document.load import load_section
-from orchestrator.report.document.runs import runs_section
+from orchestrator.report.document.runs import ORIGINS, runs_section
 from orchestrator.report.document.subject import Reported, in_time
 from orchestrator.report.document.trend import trend_section
 from orchestrator.report.document.values import values
 from orchestrator.report.document.wirings import advice_section, wiring_section
 from orchestrator.report.moments import moment
+from orchestrator.report.words import UNKNOWN
 
 
 def document(reported: Reported, *, made_unix_s: float | None, tool: str) -> Document:
@@ -65,6 +66,9 @@ def _about(reported: Reported) -> str:
     runs = in_time(reported.subjects)
     if len(runs) == 1:
         one = runs[0].measured
+        if one.origin in ("typed", "published"):
+            told = ", ".join(part for part in (one.source, one.label) if part)
+            return f"{ORIGINS[one.origin].capitalize()} ({told or UNKNOWN}), {moment(one.created_unix_s)}."
         return f"{one.job_kind} run of {one.tool} on {one.host or 'an unknown host'}, {moment(one.created_unix_s)}."
     first, last = moment(runs[0].measured.created_unix_s), moment(runs[-1].measured.created_unix_s)
     return f"{len(runs)} runs from {first} to {last}."

@@ -69,7 +69,7 @@ def test_a_figure_says_value_interval_unit_and_n() -> None:
     few = runs(90.0, 91.0)
     assert figure(few, load(few)).words == "90.50 tok/s, n=2 repeats"
     bare = Series(metric="speedup", unit="ratio", definition="d", level="summary", y=(1.5,))
-    assert figure(bare, load(bare)).words == "1.50 x, n=unknown samples behind one published number"
+    assert figure(bare, load(bare)).words == "1.50 x, n unknown"
 
 
 def test_prompts_of_one_conversation_count_once() -> None:
@@ -98,7 +98,7 @@ def test_names() -> None:
     assert case_words(facts(side="spec", concurrency="4", request_rate=None)) == "spec, 4 users"
     assert case_words(facts(side="plain", concurrency="1")) == "plain, 1 user"
     assert case_words(facts(dataset=None)) == "dataset unknown"
-    assert case_words(()) == "the run"
+    assert case_words(()) == "no load told"
     assert title_of("declared.accept_length_walk") == "Accept length (walk), as declared"
     assert title_of("best.step2_acceptance") == "Step 2 after hit, best reading"
     assert title_of("declared.nonsense") == "declared.nonsense"
@@ -243,7 +243,7 @@ def test_numbers_of_others_are_never_told_as_measured_here() -> None:
     )  # fmt: skip
     made = document(reported(published), made_unix_s=None, tool="t")
     assert "published: no measurement of ours" in made.verdict
-    assert "Report made unknown" in made.about
+    assert made.about.startswith("Published: no measurement of ours (unknown), unknown. Report made unknown")
     assert made.values["runs"][0]["cases"][0]["series"][0]["low"] is None
 
 
