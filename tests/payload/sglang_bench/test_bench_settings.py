@@ -84,7 +84,7 @@ def test_addresses(url: str) -> None:
 @pytest.mark.parametrize(("steps", "topk", "most"), [(1, 2, 3), (2, 2, 7), (5, 4, 69), (3, 8, 137)])
 def test_a_tree_holds_what_its_steps_make(steps: int, topk: int, most: int) -> None:
     """SGLang chooses `num_draft_tokens - 1` nodes of topk + (steps - 1) * topk**2, and dies where there are fewer."""
-    fits = {"model": "/m", "draft": "/d", "num_steps": steps, "eagle_topk": topk}
+    fits: dict[str, Any] = {"model": "/m", "draft": "/d", "num_steps": steps, "eagle_topk": topk}
     assert BenchJob(**fits, num_draft_tokens=most).num_draft_tokens == most
     with pytest.raises(ValueError, match=f"make {most - 1} drafts, so at most {most}"):
         BenchJob(**fits, num_draft_tokens=most + 1)

@@ -36,7 +36,8 @@ def run(
     **target: Any,
 ) -> tuple[Measured, list[RequestSample]]:
     settings: dict[str, Any] = {"key": None, "sampling": {"temperature": 0.0}, "timeout_s": 20.0, **target}
-    client, counted = Client(Target(url=server.url, **settings), 3, time.monotonic()), []
+    counted: list[RequestSample] = []
+    client = Client(Target(url=server.url, **settings), 3, time.monotonic())
     measured = client.run(asked, load, counted.append, watch)
     assert client.tokens == sum(sum(sample.chunk_tokens) for sample in measured.samples)
     return measured, counted

@@ -1,10 +1,25 @@
 """Phases, rules, signatures, secrets: what is read out of a server's lines."""
 
+import json
+import os
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
 import pytest
 
 from remote_payload.sglang_bench.failures import find
+from remote_payload.sglang_bench.log import ServerLog
 from remote_payload.sglang_bench.phases import Bar, PhaseClock, bar_of
-from remote_payload.sglang_bench.redact import REDACTED, is_secret, redact_argv, redact_json, redact_text
+from remote_payload.sglang_bench.redact import (
+    REDACTED,
+    is_secret,
+    redact_argv,
+    redact_json,
+    redact_text,
+    secrets_of_variable,
+)
 from remote_payload.sglang_bench.rules import loaded_class, rule_of, without_time
 from tests.payload.sglang_bench.conftest import RECORDED
 
@@ -108,6 +123,9 @@ def test_the_recorded_start_bears_no_signature() -> None:
         ("GET / Authorization: Bearer sk-1", "sk-1"),
         ("HF_TOKEN=hf_abc", "hf_abc"),
         ("ssl_keyfile_password: hunter2", "hunter2"),
+        ('--model-loader-extra-config {"api_key":"sk-1"}', "sk-1"),
+        ("https://user:sk-1@host/x and more", "sk-1"),
+        ("GET /x?api_key=sk-1 HTTP/1.1", "sk-1"),
     ],
 )
 def test_secrets_go(text: str, secret: str) -> None:
@@ -135,3 +153,118 @@ def test_secrets_in_words_and_values() -> None:
     assert redact_text("path/sk-123/x", ("sk-123",)) == f"path/{REDACTED}/x"
     assert is_secret("--hf-token")
     assert not is_secret("max_total_tokens")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "hidden"),
+    [
+        ("MY_SERVICE_TOKEN", "sk-1", ("sk-1",)),
+        ("OPENAI_KEY", "sk-1", ("sk-1",)),
+        ("DB_URL", "postgres://user:sk-1@host/x", ("sk-1",)),
+        ("HF_TOKEN", "", ("",)),
+        ("TOKENIZERS_PARALLELISM", "false", ()),
+        ("SGLANG_MONKEY", "x", ()),
+        ("USE_KEY", "True", ()),
+    ],
+)
+def test_what_a_variable_hides(name: str, value: str, hidden: tuple[str, ...]) -> None:
+    assert secrets_of_variable(name, value) == hidden
+
+
+def test_secrets_in_commands_of_any_shape() -> None:
+    words = (
+        "--model-loader-extra-config",
+        '{"api_key":"sk-1"}',
+        "--s3-url",
+        "https://u:sk-1@h/",
+        "MY_KEY=sk-1",
+        "sk-1",
+    )
+    assert "sk-1" not in str(redact_argv(words, ("sk-1",)))
+    assert redact_argv(words)[3:5] == (f"https://u:{REDACTED}@h/", f"MY_KEY={REDACTED}")
+    assert "sk-1" not in str(
+        redact_json({"launch_command": ["x", "--api-key", "sk-1"], "sk-1234": 1}, values=("sk-1234",))
+    )
+
+
+def test_a_value_nested_deeper_than_any_is_left_out() -> None:
+    nested: object = "sk-1"
+    for _ in range(5000):
+        nested = [nested]
+    assert "sk-1" not in json.dumps(redact_json(nested))
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "x",
+        "x-y_",
+        "api_key",
+        "api_key ",
+        "api_key='",
+        "secret: ",
+        "bearer ",
+        "://a:",
+        "://a:b ",
+        "secret" + " " * 9,
+        "\u65e5",
+    ],
+)
+def test_a_line_costs_its_length(word: str) -> None:
+    """A regular expression that looked back from every letter took 25 s for 16,000 of them."""
+    seconds = []
+    for length in (4_000, 64_000):
+        line = word * (length // len(word))
+        began_s = time.process_time()
+        redact_text(line, ("k-very-secret",))
+        seconds.append(time.process_time() - began_s)
+    assert seconds[1] < 0.5
+
+
+class Heard:
+    """A log that is fed by a pipe."""
+
+    def __init__(self, folder: Path, on_line: Callable[[str, float], None] = lambda _line, _now_s: None) -> None:
+        reading, self.writing = os.pipe()
+        self.path = folder / "server-0.log"
+        self.log = ServerLog(os.fdopen(reading, "rb"), self.path, "token-", ("k-very-secret",), on_line)
+
+    def end(self) -> list[str]:
+        os.close(self.writing)
+        self.log.join(10.0)
+        return self.path.read_text().splitlines()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "INFO:     api_key=k-very-secret",
+        'INFO:     127.0.0.1 - "GET /x?key=k-very-secret"',
+        "[2026-01-01 00:00:00] Prefill batch, k-very-secret",
+        "key k-very-secret",
+        "x" * (65536 - 8) + "k-very-secret tail",
+        "x" * (65536 - 8) + "k-very-secret" + "y" * 200_000 + "k-very-secret",
+    ],
+)
+def test_no_line_of_a_log_holds_the_key(tmp_path: Path, line: str) -> None:
+    heard = Heard(tmp_path)
+    for data in (line[:65540], line[65540:] + "\nnext\n"):
+        os.write(heard.writing, data.encode())
+        time.sleep(0.02)
+    lines = heard.end()
+    assert "k-very" not in "".join(lines)
+    assert lines[-1] == "next"
+    assert len(lines) == 2
+    assert "k-very" not in "".join(heard.log.tail)
+
+
+def test_a_server_does_not_wait_for_whoever_looks_into_its_output(tmp_path: Path) -> None:
+    """A pipe holds 64 KiB; here 4 MiB are written while nobody has looked into the first line yet."""
+    looking = threading.Event()
+    heard = Heard(tmp_path, lambda _line, _now_s: looking.wait(20.0) and None)
+    began_s = time.monotonic()
+    for _ in range(64):
+        os.write(heard.writing, (b"x" * 1023 + b"\n") * 64)
+    assert time.monotonic() - began_s < 10.0
+    looking.set()
+    assert len(heard.end()) == 64 * 64
