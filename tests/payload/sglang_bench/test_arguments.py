@@ -129,3 +129,24 @@ def test_a_jobs_settings_become_flags() -> None:
     plain = server_argv(job, "plain", 30000)
     assert not [word for word in plain if "speculative" in word or word in ("/t", "/d")]
     assert plain[-1] == "--trust-remote-code"
+
+
+@pytest.mark.parametrize(
+    ("word", "told", "requested"),
+    [
+        ("1e5", "1e5", '"1e5"'),  # a revision's name
+        ("0071", "0071", '"0071"'),
+        ("123", "123", '"123"'),
+        ("1e-5", 1e-05, "1e-05"),
+        ("0.80", 0.8, "0.8"),
+        ("16", 4, "16"),
+        ("16", None, "16"),
+    ],
+)
+def test_what_was_asked_is_a_number_where_the_server_has_one(word: str, told: object, requested: str) -> None:
+    (fact,) = (
+        fact
+        for fact in argument_facts(requested_of(("--revision", word)), {"revision": told}, None, {})
+        if fact.name == "revision"
+    )
+    assert fact.requested == requested

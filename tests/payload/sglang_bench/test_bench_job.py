@@ -97,6 +97,7 @@ def test_the_whole_job(bench: Bench) -> None:
         (point, index) for point in range(4) for index in range(8)
     ]
     assert [sample.prompt for sample in samples[:8]] == [0, 1, 2, 3, 0, 1, 2, 3]  # from the first again
+    assert [point.repeated_prompts for point in result.points] == [4] * 4
     assert {sample.broken_identities for sample in samples} == {()}
     machine = bench.lines("machine.jsonl.gz", MachineSample)
     assert {sample.gpu for sample in machine} >= {None}
@@ -169,6 +170,12 @@ def test_a_server_that_refuses_every_warm_up_fails_the_job(bench: Bench) -> None
     assert caught.value.failure.kind == "server"
     assert caught.value.failure.message.endswith("2 warm-up requests: HTTP 400: token id out of range")
     assert not (bench.folder / "bench.json").exists()
+
+
+def test_prompts_of_the_same_text_are_repeated_ones(bench: Bench) -> None:
+    bench.prompts.write_text('{"text": "Once"}\n{"text": "Once"}\n{"text": "upon"}\n')
+    assert [point.repeated_prompts for point in bench.run(requests=3).points] == [1]
+    assert [point.repeated_prompts for point in bench.run(requests=7).points] == [5]
 
 
 def test_what_was_measured_before_a_failure_stays(bench: Bench) -> None:

@@ -185,7 +185,7 @@ def test_secrets_stand_in_no_log_and_no_fact(site: Site, monkeypatch: pytest.Mon
     running = site.start(job)
     assert running.key == "sk-other"
     assert "sk-other" not in repr(running.facts)
-    assert '"<redacted>"' in {fact.name: fact.effective for fact in running.facts.arguments}["api_key"]
+    assert {fact.name: fact.effective for fact in running.facts.arguments}["api_key"] == '"<redacted>"'
 
 
 def test_attaching_starts_and_stops_nothing(site: Site) -> None:
@@ -209,6 +209,22 @@ def test_an_old_server_does_not_tell_what_it_was_asked_for_but_the_job_does(site
     found = attach(BenchJob(attach_url=ours.url, draft="/models/draft", **OVERRIDE), site.events.append)
     tokens = {fact.name: fact for fact in found.facts.arguments}["speculative_num_draft_tokens"]
     assert (tokens.requested, tokens.effective) == ("16", "2")
+
+
+def test_an_attached_server_is_held_against_what_the_job_asks(site: Site) -> None:
+    """It was launched with other flags: what is asked here is what this run is about."""
+    ours = site.start(site.job(num_steps=3, eagle_topk=1, num_draft_tokens=4, dtype="bfloat16"))
+    asked = BenchJob(attach_url=ours.url, num_draft_tokens=16, dtype="float32", server_args=("--page-size", "64"))
+    told = {fact.name: fact for fact in attach(asked, site.events.append).facts.arguments}
+    assert told["speculative_num_draft_tokens"].requested == "16"
+    assert (told["dtype"].requested, told["page_size"].requested) == ('"float32"', "64")
+    assert told["speculative_num_steps"].requested == "3"  # where the job is silent, its launch speaks
+
+
+def test_attaching_by_a_path_of_ones_home(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/somebody")
+    ours = site.start(site.job({"model": "/home/somebody/target"}, model="/home/somebody/target"))
+    assert attach(BenchJob(attach_url=ours.url, model="~/target"), site.events.append).facts.attached
 
 
 def test_attaching_to_another_model_is_refused(site: Site) -> None:

@@ -73,6 +73,42 @@ def test_a_server_that_stands_still_while_it_is_measured(site: Site, prompts: st
     assert (result.servers[0].stopped, result.servers[0].survivors) == ("kill", ())
 
 
+SCHEDULER = "RuntimeError: CUDA out of memory. Tried to allocate 2 GiB."
+
+
+def test_a_scheduler_that_dies_in_the_warm_up_is_named_with_its_log(site: Site, prompts: str) -> None:
+    """The server itself ends seconds later: what it says then is the story, not that nobody answered."""
+    job = site.job({"dies_asked": [SCHEDULER, 1.5]}, prompts=prompts, requests=2)
+    with pytest.raises(JobFailure) as caught:
+        bench_job.run(job, site.result, site.events.append)
+    failure = caught.value.failure
+    assert "(out_of_memory)" in failure.message
+    assert "it ended with exit code 1" in failure.message
+    assert failure.details[0] == SCHEDULER
+    assert failure.details.count(SCHEDULER) == 1
+    assert failure.details[-1] == f"its whole log, on the server: {site.result.parent / 'server-0.log'}"
+    assert servers() == []
+
+
+def test_an_older_server_beside_ours_stands_in_the_result(site: Site, prompts: str) -> None:
+    site.start(site.job())
+    bench_job.run(site.job(prompts=prompts, requests=2), site.result, site.events.append)
+    result = from_json(BenchResult, (site.result / "bench.json").read_text())
+    assert [warning for warning in result.warnings if "another SGLang server is on this host" in warning]
+
+
+@pytest.mark.parametrize("name", ["model", "draft"])
+@pytest.mark.parametrize("path", ["~/nope", "/nowhere/nope", "~nosuchuser/nope"])
+def test_a_folder_that_is_not_there_is_named_before_a_start(site: Site, prompts: str, name: str, path: str) -> None:
+    with pytest.raises(JobFailure) as caught:
+        bench_job.run(site.job(prompts=prompts, **{name: path}), site.result, site.events.append)
+    failure = caught.value.failure
+    assert (failure.kind, failure.details) == ("checkpoint", ())
+    assert failure.message == f"`{name}` is not there on the server: {os.path.expanduser(path)}"
+    assert f"`--{name}`" in (failure.hint or "")
+    assert not list(site.result.parent.glob("server-*.log"))
+
+
 def test_an_attached_server_that_hangs_is_named_and_left(site: Site, prompts: str) -> None:
     with AnsweringServer() as server:
         server.replies = [Reply()] * 3 + [Reply(chunks=[(0.0, 1)] * 3, hang_after=2)]

@@ -3,7 +3,8 @@
 STAND_IN (JSON) says how: `log` (file to print), `info` (file that /server_info answers), `starting_s` (503 for so
 long), `health_s` (each /health takes so long), `dies` ([text, exit code] before it listens), `hangs` (never listens),
 `ignores_term`, `child` (a scheduler of its own session that ignores TERM too), `drains_s` (TERM takes so long),
-`token_s` (pause before each of the four tokens of an answer).
+`token_s` (pause before each of the four tokens of an answer), `dies_asked` ([text, seconds]: the first question for
+tokens is cut off, the text logged, and the process ends so many seconds later, as when a scheduler dies).
 """
 
 import json
@@ -58,6 +59,12 @@ class Answers(BaseHTTPRequestHandler):
         self.answer(code if self.path == "/flush_cache" else 404, b"Cache flushed.")
 
     def generate(self) -> None:
+        if "dies_asked" in BEHAVIOUR:
+            text, seconds = BEHAVIOUR["dies_asked"]
+            print(text)
+            threading.Timer(seconds, lambda: os._exit(1)).start()
+            self.close_connection = True
+            return
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Connection", "close")
