@@ -8,7 +8,7 @@ from pathlib import Path
 from benchmarks.lines import SGLANG_PYTHON, Line, Options, Skipped, machine_words, table
 from tests.support.laptop import CHECKOUT
 
-NAMES = ("noop", "startup", "drafter", "sweep", "growth", "memory", "client", "saturation")
+NAMES = ("noop", "startup", "drafter", "sweep", "growth", "memory", "client", "saturation", "comparing")
 
 
 def main() -> None:
