@@ -6,6 +6,8 @@ Not `http.client`: that blocks while it waits, and its reading costs a stream of
 HEAD_BYTES = 1 << 16
 """No head is longer."""
 LINE_END = b"\r\n"
+BODILESS = (204, 304)
+"""Answers that end with their head."""
 
 
 class NotHttpError(Exception):
@@ -72,7 +74,9 @@ class Incoming:
         self.is_kept = connection != b"close" and (words[0] != b"HTTP/1.0" or connection == b"keep-alive")
         self._is_chunked = fields.get(b"transfer-encoding", b"").endswith(b"chunked")
         length = fields.get(b"content-length")
-        if self._is_chunked:
+        if status in BODILESS:
+            self._is_chunked, self._left, self.is_over = False, 0, True
+        elif self._is_chunked:
             self._left = 0
         elif length is not None:
             if not length.isdigit():

@@ -261,7 +261,11 @@ def test_no_line_of_a_log_holds_the_key(tmp_path: Path, line: str) -> None:
 def test_a_server_does_not_wait_for_whoever_looks_into_its_output(tmp_path: Path) -> None:
     """A pipe holds 64 KiB; here 4 MiB are written while nobody has looked into the first line yet."""
     looking = threading.Event()
-    heard = Heard(tmp_path, lambda _line, _now_s: looking.wait(20.0) and None)
+
+    def wait(line: str, now_s: float) -> None:
+        looking.wait(20.0)
+
+    heard = Heard(tmp_path, wait)
     began_s = time.monotonic()
     for _ in range(64):
         os.write(heard.writing, (b"x" * 1023 + b"\n") * 64)

@@ -54,6 +54,7 @@ FAILURES = {
     "no reason to end": (stream(FIRST), "the stream ended before the answer did; tokens so far: 1"),
     "an error that counts": (stream(FIRST, ERROR), "the server broke the request off: it fell"),
     "an error at the end": (stream(FIRST, {**last(), "error": "it fell"}), "the server broke the request off: it fell"),
+    "no content": (Reply(raw=[(0.0, b"HTTP/1.1 204 No Content\r\n\r\n"), (1.0, b"")]), "HTTP 204: no words"),
     "a chunk of less than nothing": (Reply(raw=[(0.0, HEAD + b"-5\r\nabc\r\n" + END)]), "no length of a chunk"),
 }
 

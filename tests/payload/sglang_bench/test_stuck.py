@@ -6,6 +6,7 @@ import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -100,8 +101,9 @@ def test_an_older_server_beside_ours_stands_in_the_result(site: Site, prompts: s
 @pytest.mark.parametrize("name", ["model", "draft"])
 @pytest.mark.parametrize("path", ["~/nope", "/nowhere/nope", "~nosuchuser/nope"])
 def test_a_folder_that_is_not_there_is_named_before_a_start(site: Site, prompts: str, name: str, path: str) -> None:
+    changes: dict[str, Any] = {name: path}
     with pytest.raises(JobFailure) as caught:
-        bench_job.run(site.job(prompts=prompts, **{name: path}), site.result, site.events.append)
+        bench_job.run(site.job(prompts=prompts, **changes), site.result, site.events.append)
     failure = caught.value.failure
     assert (failure.kind, failure.details) == ("checkpoint", ())
     assert failure.message == f"`{name}` is not there on the server: {os.path.expanduser(path)}"
