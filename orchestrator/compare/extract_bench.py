@@ -62,7 +62,8 @@ def _series(run_id: str, result: BenchResult, figures: ServedFigures, load: Load
     plain: Sequence[RequestSample] = () if pair is None else pair.plain.requests
     nodes = None if load.side == "plain" else figures.draft.num_draft_tokens
     found = [*repeat_series(run_id, load)]
-    if pair is not None and not pair.pairing.suspicious:  # a speed-up over a plain side that cannot be is none
+    # A speed-up over a plain side that cannot be, or that did other work, is none.
+    if pair is not None and not pair.pairing.suspicious and pair.pairing.refused is None:
         found += speedups(run_id, load, pair.plain)
     found += prompt_series(result.workload, load.requests, plain, nodes)
     return tuple(found)

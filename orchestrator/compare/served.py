@@ -5,14 +5,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from orchestrator.compare.served_acceptance import Acceptance, acceptance
-from orchestrator.compare.served_pairing import Pairing, pair
+from orchestrator.compare.served_pairing import LEAST_TOKENS, LENGTHS_APART, Pairing, pair
 from orchestrator.compare.served_part import Part, unfinished
 from orchestrator.compare.served_speed import Speed, speed
+from orchestrator.compare.stats import Estimate
 from remote_payload.schema.bench import BenchResult, PointFacts, RequestSample, ServerFacts, Side
 
 CLIENT_BOUND = 0.7
 """CPU seconds of the client a second of wall time from which on it may be what holds the load back: it has one
 interpreter, which cannot use more than one core."""
+CACHED_APART = 0.05
+"""Difference of the cached shares of the prompt tokens beyond which two sides did not do the same work."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,11 +25,13 @@ class Draft:
     num_steps: int | None = None
     eagle_topk: int | None = None
     num_draft_tokens: int | None = None
+    adaptive: bool = False
+    """Whether the number of steps changes while it runs: `num_steps` is then where it began."""
 
     @property
     def ceiling(self) -> int | None:
-        """The largest accept length there is: num_steps + 1, never the number of draft tokens."""
-        return None if self.num_steps is None else self.num_steps + 1
+        """The largest accept length there is: num_steps + 1, never the number of draft tokens; None = not known."""
+        return None if self.num_steps is None or self.adaptive else self.num_steps + 1
 
     @property
     def nodes(self) -> int | None:
@@ -58,6 +63,23 @@ class LoadFigures:
     def valid(self) -> bool:
         """A load with failed requests is no measurement: what was left undone was not slow, it was not done."""
         return self.failed == 0 and bool(self.requests)
+
+    @property
+    def at_once(self) -> int | None:
+        """The most requests that can have been in flight: no more than were sent; None = open loop."""
+        if self.concurrency is None:
+            return None
+        return min(self.concurrency, max((point.requests for point in self.points), default=self.concurrency))
+
+    @property
+    def flushed(self) -> bool:
+        """Whether the prefix cache was flushed before every repeat."""
+        return all(point.flushed for point in self.points)
+
+    @property
+    def mean_tokens(self) -> float | None:
+        """Output tokens a request."""
+        return self.speed.output_tokens / len(self.requests) if self.requests else None
 
     @property
     def client_bound(self) -> bool:
@@ -116,6 +138,7 @@ def draft_of(servers: Sequence[ServerFacts]) -> Draft:
                 num_steps=effective_int(server, "speculative_num_steps"),
                 eagle_topk=effective_int(server, "speculative_eagle_topk"),
                 num_draft_tokens=effective_int(server, "speculative_num_draft_tokens"),
+                adaptive=effective(server, "speculative_adaptive") is True,
             )
     return Draft()
 
@@ -175,10 +198,30 @@ def _load(
 
 def _paired(spec: LoadFigures, plain: LoadFigures, *, greedy: bool) -> PairedLoad:
     """Outputs are compared where decoding is greedy: drawn ones differ anyway."""
-    length = None if spec.acceptance is None else spec.acceptance.length.value
+    unknown = Estimate(value=None, rows=0)
+    length = unknown if spec.acceptance is None else spec.acceptance.accept_length  # r is of this length alone
     answers = (spec.requests, plain.requests) if greedy else ((), ())
-    pairing = pair(spec.speed, plain.speed, length, *answers)
+    pairing = pair(spec.speed, plain.speed, length, *answers, refused=_unlike(spec, plain))
     return PairedLoad(spec=spec, plain=plain, pairing=pairing)
+
+
+def _unlike(spec: LoadFigures, plain: LoadFigures) -> str | None:
+    """In words, why two sides did not do the same work; None = as far as is known they did."""
+    ours, theirs = spec.mean_tokens, plain.mean_tokens
+    if ours is None or theirs is None:
+        return None
+    if min(ours, theirs) < LEAST_TOKENS and max(ours, theirs) < 2 * LEAST_TOKENS:
+        return f"answers of {ours:.1f} and {theirs:.1f} tokens (plain) are too short to have been decoded"
+    if abs(ours - theirs) > LENGTHS_APART * max(ours, theirs):
+        return f"the outputs are {ours:.1f} tokens long with speculation and {theirs:.1f} without"
+    if spec.flushed != plain.flushed:
+        return f"the prefix cache was flushed {'with' if spec.flushed else 'without'} speculation alone"
+    if spec.cached_share is None or plain.cached_share is None:
+        return None
+    if abs(spec.cached_share - plain.cached_share) > CACHED_APART:
+        shares = f"{100 * spec.cached_share:.1f} % of the prompts with speculation and {100 * plain.cached_share:.1f} %"
+        return f"the prefix cache held {shares} without"
+    return None
 
 
 def _cpu_share(point: PointFacts) -> float | None:

@@ -1,17 +1,25 @@
 """Speculation against plain decoding on the same prompts: speed-up S, step cost r = AL / S, and whether outputs agree.
 
 Speculation pays where the accept length is above r, so r is also the break-even accept length. A verify step does the
-work of a decode step and more, so r below 1 says that the plain figure is too low, not that steps are cheap.
+work of a decode step and more, so r surely below 1 says that the plain figure is too low, not that steps are cheap.
+
+Both hold only where both sides did the same work: as many tokens out, as much of the prompts from the cache.
 """
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from orchestrator.compare.served_speed import LEAST_REPEATS, Speed, mean_of_repeats
-from orchestrator.compare.stats import Estimate, Proportion, wilson
-from orchestrator.compare.step_cost import measured_ratio
+from orchestrator.compare.served_speed import LEAST_REPEATS, Speed
+from orchestrator.compare.stats import CONFIDENCE, Estimate, Proportion, student_t_quantile, unpaired_difference, wilson
 from remote_payload.schema.bench import RequestSample
+
+LENGTHS_APART = 0.1
+"""Relative difference of the mean output lengths beyond which two sides did not do the same work."""
+LEAST_TOKENS = 4.0
+"""Mean output tokens a request below which a throughput is that of prefill, not of decoding."""
+LARGEST_SHARE_OF_CONTROL = 0.5
+"""Outputs that agree in less than so much of what plain decoding agrees with itself are other outputs, not rounding."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,16 +27,21 @@ class Pairing:
     """One load with and without speculation."""
 
     speedup: Estimate
-    """Throughput over plain throughput; interval over the pairs of repeats (geometric mean)."""
+    """Mean throughput over mean plain throughput; interval over the pairs of repeats, of its logarithm."""
     user_speedup: float | None
     """The same of the median tokens a second one user sees after the first: prefill left out."""
     accept_length: float | None
     step_cost: float | None
     """r: what a speculative step costs in plain decode steps."""
+    step_cost_low: float | None = None
+    step_cost_high: float | None = None
+    """95 % interval of r, from those of S (repeats) and of the accept length (prompts); None = either has none."""
     identical: Proportion
     """Prompts whose output ids are the same with and without speculation, of those with both."""
     plain_repeats_identical: Proportion
     """The control: prompts whose plain output is the same in every repeat, of those repeated."""
+    refused: str | None = None
+    """Why the two sides did not do the same work, so that there is neither S nor r; None = they did."""
 
     @property
     def break_even(self) -> float | None:
@@ -37,8 +50,8 @@ class Pairing:
 
     @property
     def suspicious(self) -> bool:
-        """Whether a speculative step came out cheaper than a plain one, which no server can do."""
-        return self.step_cost is not None and self.step_cost < 1
+        """Whether a speculative step surely came out cheaper than a plain one, which no server can do."""
+        return self.step_cost_high is not None and self.step_cost_high < 1
 
     @property
     def pays(self) -> bool | None:
@@ -48,41 +61,82 @@ class Pairing:
             return None
         return True if low > 1 else False if high < 1 else None
 
+    @property
+    def other_outputs(self) -> bool:
+        """Whether the sides' outputs surely agree less than plain decoding does with itself, and by far."""
+        ours, control = self.identical, self.plain_repeats_identical
+        if ours.value is None or ours.high is None or control.value is None or control.low is None:
+            return False
+        return ours.high < control.low and ours.value < LARGEST_SHARE_OF_CONTROL * control.value
+
 
 def pair(
     spec: Speed,
     plain: Speed,
-    accept_length: float | None,
+    accept_length: Estimate,
     spec_requests: Sequence[RequestSample],
     plain_requests: Sequence[RequestSample],
+    refused: str | None = None,
 ) -> Pairing:
-    """Pair two sides of one load; `accept_length` is that of the speculating side, pooled."""
-    speedup = speedup_of(spec.throughputs, plain.throughputs)
+    """Pair two sides of one load; `accept_length` is that of the speculating side, pooled.
+
+    `refused`: why they cannot be paired; then only the outputs are compared.
+    """
+    unknown = Estimate(value=None, rows=0)
+    speedup = unknown if refused else speedup_of(spec.throughputs, plain.throughputs)
     user = None
-    if spec.user_tok_s.median and plain.user_tok_s.median:
+    if spec.user_tok_s.median and plain.user_tok_s.median and not refused:
         user = spec.user_tok_s.median / plain.user_tok_s.median
-    cost = None
-    if speedup.value and accept_length is not None:
-        cost = measured_ratio(speedup.value, 1.0, accept_length)
-    return Pairing(
+    found = Pairing(
         speedup=speedup,
         user_speedup=user,
-        accept_length=accept_length,
-        step_cost=cost,
+        accept_length=accept_length.value,
+        step_cost=None,
         identical=identical_outputs(spec_requests, plain_requests),
         plain_repeats_identical=repeated_outputs(plain_requests),
+        refused=refused,
     )
+    if found.other_outputs:
+        return found
+    cost = step_cost_of(accept_length, speedup)
+    return replace(found, step_cost=cost.value, step_cost_low=cost.low, step_cost_high=cost.high)
 
 
 def speedup_of(spec: Sequence[float], plain: Sequence[float]) -> Estimate:
-    """Ratio of throughputs, repeat by repeat where both sides have as many, else of the means without an interval."""
+    """Ratio of the mean throughputs; interval where both sides have as many repeats, and at least three.
+
+    Repeats are paired in their order, so what slows both sides alike cancels: z_i = a_i / mean(a) - b_i / mean(b) is
+    the linearised log ratio's part of each, Student's t over them. `standard_error` is of the logarithm.
+    """
     if not spec or not plain:
         return Estimate(value=None, rows=0)
-    if len(spec) != len(plain) or len(spec) < LEAST_REPEATS:
-        ratio = (sum(spec) / len(spec)) / (sum(plain) / len(plain))
-        return Estimate(value=ratio, rows=min(len(spec), len(plain)))
-    logs = mean_of_repeats([math.log(a / b) for a, b in zip(spec, plain, strict=True)])
-    value, low, high = ((None if part is None else math.exp(part)) for part in (logs.value, logs.low, logs.high))
+    ours, theirs = sum(spec) / len(spec), sum(plain) / len(plain)
+    n = min(len(spec), len(plain))
+    if not ours or not theirs:
+        return Estimate(value=None, rows=n)
+    value = ours / theirs
+    if len(spec) != len(plain) or n < LEAST_REPEATS:
+        return Estimate(value=value, rows=n)
+    parts = [a / ours - b / theirs for a, b in zip(spec, plain, strict=True)]
+    error = math.sqrt(sum(part * part for part in parts) / (n - 1) / n)
+    factor = math.exp(student_t_quantile(0.5 + CONFIDENCE / 2, n - 1) * error)
+    return Estimate(value=value, low=value / factor, high=value * factor, standard_error=error, rows=n)
+
+
+def step_cost_of(length: Estimate, speedup: Estimate) -> Estimate:
+    """The step cost r = AL / S with the interval of its logarithm.
+
+    Variance: that of log AL (delta method) and that of log S; degrees of freedom by Welch.
+    """
+    if not length.value or not speedup.value:
+        return Estimate(value=None, rows=0)
+    value = length.value / speedup.value
+    relative = None if length.standard_error is None else length.standard_error / length.value
+    logs = unpaired_difference(
+        Estimate(value=math.log(length.value), standard_error=relative, rows=length.rows),
+        Estimate(value=math.log(speedup.value), standard_error=speedup.standard_error, rows=speedup.rows),
+    )
+    low, high = (None if end is None else math.exp(end) for end in (logs.low, logs.high))
     return Estimate(value=value, low=low, high=high, standard_error=logs.standard_error, rows=logs.rows)
 
 

@@ -77,7 +77,9 @@ def speed(points: Sequence[tuple[PointFacts, Sequence[RequestSample]]]) -> Speed
 
 
 def tokens_of(item: RequestSample) -> int:
-    """Output tokens of a request, as the server counts them, else as they came."""
+    """Output tokens of a request: the ids that came, where they came; else the server's count, else the chunks'."""
+    if item.output_ids is not None and len(item.output_ids) > 0:
+        return len(item.output_ids)
     return sum(item.chunk_tokens) if item.completion_tokens is None else item.completion_tokens
 
 

@@ -1,29 +1,26 @@
-"""Whether a served measurement is one: failed requests, a client at its limit, a warm cache, numbers that clash."""
+"""Whether a load of a served benchmark is a measurement: failed requests, a client at its limit, a warm cache."""
 
 from collections.abc import Iterator, Sequence
 
-from orchestrator.compare.served import CLIENT_BOUND, LoadFigures, ServedFigures
+from orchestrator.compare.served import CLIENT_BOUND, LoadFigures
+from orchestrator.compare.served_acceptance import LEAST_STEPS
+from orchestrator.compare.served_pairing import LEAST_TOKENS
 from orchestrator.compare.served_speed import tokens_of
 from orchestrator.diagnosis.finding import CheckResult, Evidence, Subject, count, figure
 from orchestrator.diagnosis.served_arguments import seen
-from remote_payload.schema.bench import MachineSample, RequestSample, WorkloadFacts
 
-REQUESTS = Subject(check="K13", title="requests")
-CLIENT = Subject(check="K13", title="client")
-CACHE = Subject(check="K13", title="prefix cache")
-ANSWERS = Subject(check="K13", title="answers' own numbers")
-WORKS = Subject(check="K13", title="drafter at work")
-BASELINE = Subject(check="K13", title="plain decoding")
-TEXT = Subject(check="K13", title="text")
-TRAFFIC = Subject(check="K13", title="other traffic")
-MACHINE = Subject(check="K13", title="GPU clocks")
+REQUESTS = Subject(check="load", title="requests")
+CLIENT = Subject(check="load", title="client")
+CACHE = Subject(check="load", title="prefix cache")
+WORKS = Subject(check="drafter", title="drafter at work")
+TRAFFIC = Subject(check="load", title="other traffic")
+LENGTH = Subject(check="load", title="output length")
+USERS = Subject(check="load", title="users")
 
 NOT_WORKING = 1.05
 """Accept length up to which a drafter is not working at all."""
 WARM = 0.01
 """Share of prompt tokens from the prefix cache from which on a run is not comparable with a cold one."""
-CLOCK_SPREAD = 0.05
-"""Relative spread of the SM clock within a run beyond which the machine is part of what was measured."""
 FOREIGN = 0.05
 """Tokens beyond ours that a server may have counted meanwhile, relative, before somebody else is suspected."""
 LATE_S = 0.05
@@ -38,98 +35,27 @@ def check_load(load: LoadFigures) -> Iterator[CheckResult]:
     if load.client_bound or any(point.client_late_s > LATE_S for point in load.points):
         yield _client(load, where)
     if load.cached_share is not None and load.cached_share > WARM:
-        yield _warm(load, where)
+        yield _warm((load,))
+    yield from _asked_load(load)
     yield from _foreign(load, where)
     if load.side == "spec" and load.requests:
         yield from _works(load, where)
 
 
-def check_workload(workload: WorkloadFacts) -> Iterator[CheckResult]:
-    """Text on which an accept length means little."""
-    if workload.form == "random":
-        yield TEXT.finding(
-            "the prompts are random tokens: their accept length says nothing about any text",
-            severity="serious",
-            cause="data",
-            evidence=(seen("prompts", workload.source),),
-            remedy=("give the prompts that you serve (--prompts); random ones serve for step costs alone",),
-            refuted_by="the same accept length on real text",
-        )
-    if workload.ignore_eos:
-        yield TEXT.finding(
-            "the end of text is ignored: what follows it is no text, and its acceptance is nobody's",
-            severity="note",
-            cause="data",
-            evidence=(seen("ignore_eos", "true"),),
-            remedy=("leave --ignore-eos out where accept lengths are compared with served ones",),
-            refuted_by="the same accept length with the end respected",
-        )
-
-
-def check_answers(requests: Sequence[RequestSample]) -> CheckResult:
-    """Whether the identities of every answer's own numbers hold."""
-    broken = [item for item in requests if item.broken_identities]
-    told = sum(item.verify_steps is not None for item in requests)
-    if not broken:
-        return ANSWERS.passed(f"the identities of the answers' own numbers hold in all {told} answers that tell them")
-    first = broken[0].broken_identities[0]
-    return ANSWERS.finding(
-        f"the server's own numbers contradict each other in {len(broken)} of {len(requests)} answers",
-        severity="serious",
-        cause="engine",
-        evidence=(count("answers with a broken identity", len(broken), len(requests)), seen("the first", first)),
-        remedy=("this version's acceptance figures cannot be trusted: compare throughput alone, and report it",),
-        refuted_by="another version of SGLang with the same prompts",
-    )
-
-
-def check_baseline(figures: ServedFigures) -> Iterator[CheckResult]:
-    """A speculative step that came out cheaper than a plain one."""
-    for item in figures.pairs:
-        pairing = item.pairing
-        if pairing.suspicious:
-            yield BASELINE.finding(
-                f"plain decoding looks too slow {load_words(item.plain)}: a speculative step came out cheaper than a "
-                f"plain one (r = {pairing.step_cost:.2f}), which no server can do",
-                severity="serious",
-                cause="engine",
-                evidence=(
-                    seen("step cost r", round(pairing.step_cost or 0, 3)),
-                    figure("plain throughput", item.plain.speed.throughput, "tok/s"),
-                ),
-                remedy=(
-                    "look for what slowed the plain side: graphs, another process, clocks, a cold start; run again",
-                ),
-                refuted_by="r of 1 or more in another run",
-            )
-
-
-def check_machine(samples: Sequence[MachineSample]) -> Iterator[CheckResult]:
-    """Clocks that moved, or were held back, while it was measured."""
-    busy = [item for item in samples if item.gpu is not None and item.sm_clock_mhz and (item.utilization or 0) > 0.5]
-    for gpu in sorted({item.gpu for item in busy if item.gpu is not None}):
-        clocks = sorted(item.sm_clock_mhz or 0 for item in busy if item.gpu == gpu)
-        spread = (clocks[-1] - clocks[0]) / clocks[-1]
-        reasons = sorted({item.throttle for item in busy if item.gpu == gpu and item.throttle})
-        if spread > CLOCK_SPREAD:
-            yield MACHINE.finding(
-                f"GPU {gpu}'s clock moved by {100 * spread:.0f} % while it was measured",
-                severity="minor",
-                cause="engine",
-                evidence=(
-                    Evidence(name="SM clock, least and most", value=f"{clocks[0]:.0f} .. {clocks[-1]:.0f} MHz"),
-                    Evidence(name="reasons given", value=", ".join(reasons) or "none"),
-                ),
-                remedy=("compare only sides measured in turn (--repeats), or lock the clocks on the host",),
-                refuted_by="the same throughput at a steady clock",
-            )
-
-
 def load_words(load: LoadFigures) -> str:
-    """e.g. `at 4 users (spec)`."""
+    """e.g. `at 4 users (spec)`; `at 2 of 64 users (spec)` where fewer requests were sent than users asked for."""
     if load.concurrency is None:
         return f"at {load.request_rate:g} requests/s ({load.side})"
-    return f"at {load.concurrency} user{'' if load.concurrency == 1 else 's'} ({load.side})"
+    of = "" if load.at_once == load.concurrency else f"{load.at_once} of "
+    return f"at {of}{load.concurrency} user{'' if load.concurrency == 1 else 's'} ({load.side})"
+
+
+def is_not_working(load: LoadFigures) -> bool:
+    """Whether enough verify steps accepted next to nothing."""
+    found = load.acceptance
+    if found is None or found.length.value is None:
+        return False
+    return found.length.value <= NOT_WORKING and found.verify_steps >= LEAST_STEPS
 
 
 def _failed(load: LoadFigures, where: str) -> CheckResult:
@@ -182,24 +108,72 @@ def _foreign(load: LoadFigures, where: str) -> Iterator[CheckResult]:
             return
 
 
-def _warm(load: LoadFigures, where: str) -> CheckResult:
-    share = load.cached_share or 0.0
-    flushed = all(point.flushed for point in load.points)
+def warm_together(loads: Sequence[LoadFigures]) -> Iterator[CheckResult]:
+    """One finding over all loads whose prompts came from the prefix cache: those flushed, and those not."""
+    warm = [load for load in loads if load.cached_share is not None and load.cached_share > WARM]
+    for flushed in (False, True):
+        some = tuple(load for load in warm if load.flushed == flushed)
+        if some:
+            yield _warm(some)
+
+
+def _warm(loads: Sequence[LoadFigures]) -> CheckResult:
+    """Who filled it: nobody flushed it, prompts were asked twice in a point, or they begin alike."""
+    shares = sorted(100 * (load.cached_share or 0.0) for load in loads)
+    span = f"{shares[0]:.1f} %" if len(shares) == 1 else f"{shares[0]:.1f} to {shares[-1]:.1f} %"
+    where = load_words(loads[0]) if len(loads) == 1 else f"in {len(loads)} loads"
+    points = [point for load in loads for point in load.points]
+    again = sum(point.repeated_prompts or 0 for point in points)
+    flushed = all(load.flushed for load in loads)
+    why, remedy = ": they share a beginning", "no fault where it is the same on both sides of a comparison; else: "
+    if not flushed:
+        why, remedy = ": the server did not flush it", "compare only with runs that were as warm; else: "
+    elif again:
+        why = f": {again} of {sum(point.requests for point in points)} requests asked a prompt of the same point again"
+        remedy = "ask fewer (--requests) or give more prompts (--prompts); else: "
     return CACHE.finding(
-        f"{100 * share:.1f} % of the prompt tokens came from the prefix cache {where}",
+        f"{span} of the prompt tokens came from the prefix cache {where}{why}",
         severity="minor",
-        cause="engine",
+        cause="data" if flushed else "engine",
         evidence=(
-            Evidence(name="cached share of prompt tokens", value=round(share, 4), unit="share"),
+            Evidence(name="most cached of a load's prompt tokens", value=round(shares[-1] / 100, 4), unit="share"),
             seen("cache flushed before", "yes" if flushed else "no"),
+            count("requests that asked a prompt again", again),
         ),
-        remedy=(
-            "prompts that share a beginning fill it even after a flush: use more different prompts"
-            if flushed
-            else "the server did not flush its cache: compare only with runs that were as warm",
-        ),
+        remedy=(f"{remedy}--server-arg --disable-radix-cache",),
         refuted_by="a run with cached tokens 0",
     )
+
+
+def _asked_load(load: LoadFigures) -> Iterator[CheckResult]:
+    """Whether so many users were there, and whether their answers were long enough to have been decoded."""
+    if load.at_once != load.concurrency:
+        yield USERS.finding(
+            f"{load.concurrency} users were asked for, but a point has only {load.at_once} requests: so many at most "
+            f"were in flight ({load.side})",
+            severity="serious",
+            cause="data",
+            evidence=(seen("users asked for", load.concurrency), seen("requests a point", load.at_once)),
+            remedy=(f"--requests {5 * (load.concurrency or 1)} or more, or a lower --concurrency",),
+            refuted_by="as many requests as users in each point",
+        )
+    if load.mean_tokens is not None and load.mean_tokens < LEAST_TOKENS:
+        yield LENGTH.finding(
+            f"the answers are {load.mean_tokens:.1f} tokens long {load_words(load)}: that is prefill, not decoding",
+            severity="serious",
+            cause="data",
+            evidence=(
+                Evidence(
+                    name="output tokens a request",
+                    value=round(load.mean_tokens, 2),
+                    unit="tokens",
+                    n=len(load.requests),
+                ),
+                seen("how the first ended", load.requests[0].finish or "not told"),
+            ),
+            remedy=("see that the prompts are in the model's chat format (messages), and --max-new-tokens above 64",),
+            refuted_by="longer answers to the same prompts",
+        )
 
 
 def _works(load: LoadFigures, where: str) -> Iterator[CheckResult]:
@@ -211,7 +185,12 @@ def _works(load: LoadFigures, where: str) -> Iterator[CheckResult]:
         )
         return
     length = found.length
-    if length.value is not None and length.value <= NOT_WORKING:
+    if found.verify_steps < LEAST_STEPS:
+        yield WORKS.cannot_tell(
+            f"only {found.verify_steps} verify steps {where}, {length.value:.2f} tokens each",
+            needs=f"{LEAST_STEPS} verify steps or more: more requests, or longer answers",
+        )
+    elif is_not_working(load):
         yield WORKS.finding(
             f"the drafter is not working: accept length {length.value:.2f} {where}, nothing it drafts is accepted",
             severity="fatal",

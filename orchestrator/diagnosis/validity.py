@@ -9,17 +9,9 @@ from collections.abc import Mapping, Sequence
 from orchestrator.compare.extract_bench import Judged, LoadKey, load_key
 from orchestrator.compare.served import LoadFigures, ServedFigures
 from orchestrator.diagnosis.finding import CheckResult
-from orchestrator.diagnosis.served_measurement import (
-    BASELINE,
-    CACHE,
-    REQUESTS,
-    TRAFFIC,
-    check_answers,
-    check_baseline,
-    check_load,
-    check_machine,
-    check_workload,
-)
+from orchestrator.diagnosis.served_measurement import CACHE, REQUESTS, TRAFFIC, check_load
+from orchestrator.diagnosis.served_pairs import BASELINE, check_baseline
+from orchestrator.diagnosis.served_whole import check_answers, check_machine, check_workload
 from remote_payload.schema.bench import BenchResult, MachineSample, RequestSample
 
 SLOWDOWNS = {0x08: "hardware slowdown", 0x20: "software thermal limit", 0x40: "heat", 0x80: "power brake"}

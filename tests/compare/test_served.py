@@ -3,14 +3,16 @@
 import math
 import random
 import statistics
+from typing import Any
 
 import pytest
 
 from orchestrator.compare.served import draft_of, served_figures
 from orchestrator.compare.served_acceptance import acceptance, depth_profile
-from orchestrator.compare.served_pairing import identical_outputs, pair, repeated_outputs, speedup_of
-from orchestrator.compare.served_speed import mean_of_repeats, speed, spread, tpot_s
-from remote_payload.schema.bench import BenchResult
+from orchestrator.compare.served_pairing import identical_outputs, pair, repeated_outputs, speedup_of, step_cost_of
+from orchestrator.compare.served_speed import Speed, mean_of_repeats, speed, spread, tokens_of, tpot_s
+from orchestrator.compare.stats import Estimate
+from remote_payload.schema.bench import BenchResult, RequestSample
 from tests.support.made_bench import made_bench, made_paired, made_point, made_request, made_server
 
 SAMPLE = (11, 14, 11, 4, 0, 3)
@@ -77,17 +79,119 @@ def test_a_prompt_sent_again_adds_no_certainty() -> None:
 def test_the_storys_numbers(served: float, cost: float) -> None:
     """90 tok/s plain, accept length 1.9: what a step cost, and what it would have taken."""
     spec, plain = _speed(served), _speed(90.0)
-    found = pair(spec, plain, 1.9, (), ())
+    found = pair(spec, plain, _length(1.9), (), ())
     assert found.speedup.value == pytest.approx(served / 90)
     assert round(found.step_cost or 0, 2) == cost
     assert found.break_even == found.step_cost
     assert not found.suspicious
 
 
-def test_a_plain_side_that_is_too_slow_is_suspicious() -> None:
-    assert pair(_speed(100.0), _speed(40.0), 1.9, (), ()).suspicious
-    assert not pair(_speed(100.0), _speed(60.0), 1.9, (), ()).suspicious
-    assert not pair(_speed(100.0), _speed(60.0), None, (), ()).suspicious
+def test_a_plain_side_that_is_surely_too_slow_is_suspicious() -> None:
+    assert pair(_speed(98.0, 100.0, 102.0), _speed(40.0, 41.0, 40.0), _length(1.9), (), ()).suspicious
+    assert not pair(_speed(98.0, 100.0, 102.0), _speed(60.0, 61.0, 60.0), _length(1.9), (), ()).suspicious
+    assert not pair(_speed(98.0, 100.0, 102.0), _speed(60.0, 61.0, 60.0), _length(None), (), ()).suspicious
+
+
+def test_a_step_cost_that_may_be_one_accuses_nobody() -> None:
+    """S = 2.00 at accept length 1.98: r = 0.99, well within what repeats and prompts leave open."""
+    found = pair(_speed(196.0, 200.0, 204.0), _speed(100.0, 100.0, 100.0), _length(1.98), (), ())
+    assert found.step_cost == pytest.approx(0.99)
+    assert found.step_cost_low is not None
+    assert found.step_cost_high is not None
+    assert found.step_cost_low < 0.99
+    assert found.step_cost_high > 1
+    assert not found.suspicious
+    alone = pair(_speed(100.0), _speed(40.0), _length(1.9), (), ())
+    assert (alone.step_cost_high, alone.suspicious) == (None, False)
+
+
+def test_the_interval_of_the_step_cost_holds_what_it_promises() -> None:
+    draws = random.Random(11)
+    held = 0
+    for _ in range(400):
+        spec = [draws.gauss(60, 2.0) for _ in range(5)]
+        length = Estimate(value=draws.gauss(2.0, 0.05), standard_error=0.05, rows=24)
+        found = step_cost_of(length, speedup_of(spec, [draws.gauss(80, 2.0) for _ in range(5)]))
+        assert found.low is not None
+        assert found.high is not None
+        held += found.low <= 2.0 / 0.75 <= found.high
+    assert 0.91 <= held / 400 <= 0.99
+
+
+def test_figures_in_one_line_agree() -> None:
+    """A slow first repeat: the speed-up is the ratio of the throughputs that stand beside it."""
+    spec, plain = (20.0, 140.0, 140.0), (60.0, 90.0, 90.0)
+    assert speedup_of(spec, plain).value == pytest.approx(100 / 80)
+    assert speedup_of(spec[:2], plain[:2]).value == pytest.approx(80 / 75)
+
+
+@pytest.mark.parametrize(
+    ("spec", "plain", "words"),
+    [
+        ({"tokens": 4}, {"tokens": 64}, "4.0 tokens long with speculation and 64.0 without"),
+        ({"cached_tokens": 29}, {}, "96.7 % of the prompts with speculation and 0.0 %"),
+        ({"tokens": 2}, {"tokens": 2}, "too short to have been decoded"),
+        ({}, {"flushed": False}, "flushed with speculation alone"),
+        ({"cached_tokens": 2}, {"cached_tokens": 1}, None),
+        ({"tokens": 64}, {"tokens": 62}, None),
+    ],
+)
+def test_sides_that_did_other_work_have_no_speed_up(
+    spec: dict[str, Any], plain: dict[str, Any], words: str | None
+) -> None:
+    points, requests = [], []
+    for repeat in range(3):
+        for side, more in (("spec", dict(spec)), ("plain", dict(plain))):
+            flushed = more.pop("flushed", True)
+            histogram = (2, 1) if side == "spec" else None
+            items = [
+                made_request(len(points), i, sent_s=float(i), seconds=1 + 0.01 * repeat, histogram=histogram, **more)
+                for i in range(6)
+            ]
+            points.append(made_point(len(points), items, side, repeat=repeat, flushed=flushed))
+            requests += items
+    (both,) = served_figures(made_bench([made_server(), made_server("plain")], points), requests).pairs
+    if words is None:
+        assert both.pairing.refused is None
+        assert both.pairing.speedup.value is not None
+    else:
+        assert words in (both.pairing.refused or "")
+        assert (both.pairing.speedup.value, both.pairing.step_cost, both.pairing.break_even) == (None, None, None)
+
+
+def test_other_outputs_than_plain_decodings_give_no_step_cost() -> None:
+    spec = [made_request(0, i, output_ids=(1, 2, 3)) for i in range(6)]
+    plain = [made_request(point, i) for point in (1, 2, 3) for i in range(6)]
+    found = pair(_speed(98.0, 100.0, 102.0), _speed(60.0, 61.0, 60.0), _length(1.9), spec, plain)
+    assert found.other_outputs
+    assert found.step_cost is None
+    rounding = [made_request(0, i, output_ids=None if i else (1, 2, 3)) for i in range(6)]
+    assert not pair(_speed(98.0), _speed(60.0), _length(1.9), rounding, plain).other_outputs
+
+
+def test_ids_that_came_are_believed_before_a_count() -> None:
+    assert tokens_of(made_request(0, 0, tokens=32)) == 32
+    item = made_request(0, 0, tokens=32)
+    assert tokens_of(RequestSample(**{**vars(item), "completion_tokens": 320})) == 32
+    assert tokens_of(RequestSample(**{**vars(item), "output_ids": None, "completion_tokens": 31})) == 31
+
+
+def test_fewer_requests_than_users() -> None:
+    items = [made_request(0, i) for i in range(2)]
+    (load,) = served_figures(made_bench([made_server()], [made_point(0, items, concurrency=64)]), items).loads
+    assert (load.concurrency, load.at_once) == (64, 2)
+
+
+def test_tokens_a_verify_step_are_no_accept_length_for_the_step_cost() -> None:
+    result, requests = made_paired()
+    old = [RequestSample(**{**vars(item), "correct_drafts": None, "histogram": None}) for item in requests]
+    (both,) = served_figures(result, old).pairs
+    assert (both.pairing.accept_length, both.pairing.step_cost) == (None, None)
+    assert both.pairing.speedup.value is not None
+
+
+def test_adaptive_steps_have_no_ceiling() -> None:
+    assert draft_of([made_server(runs={"speculative_adaptive": True})]).ceiling is None
 
 
 def test_throughput_stops_at_the_last_token() -> None:
@@ -203,11 +307,17 @@ def test_a_profile_of_nothing_accepted() -> None:
     assert depth_profile(()) == ()
 
 
-def _speed(tok_s: float):
-    items = [made_request(0, 0, tokens=100, seconds=100 / tok_s)]
-    found = speed([(made_point(0, items), items)])
-    assert math.isclose(found.throughput.value or 0, tok_s)
+def _speed(*tok_s: float) -> Speed:
+    """A repeat a throughput."""
+    some = [[made_request(i, 0, tokens=100, seconds=100 / value)] for i, value in enumerate(tok_s)]
+    found = speed([(made_point(i, items), items) for i, items in enumerate(some)])
+    assert math.isclose(found.throughput.value or 0, statistics.fmean(tok_s))
     return found
+
+
+def _length(value: float | None) -> Estimate:
+    """An accept length over two dozen prompts, known to two in a hundred."""
+    return Estimate(value=value, standard_error=None if value is None else 0.02 * value, rows=24)
 
 
 def test_a_run_that_ended_early_is_no_measurement() -> None:

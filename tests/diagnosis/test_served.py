@@ -13,6 +13,7 @@ from remote_payload.schema.bench import (
     BenchResult,
     LogLine,
     MachineSample,
+    PointFacts,
     RequestSample,
     ServerFacts,
     SglangFacts,
@@ -30,6 +31,10 @@ def one_load(server: ServerFacts, *, sglang: SglangFacts | None = None, concurre
     """Eight sound requests on this server."""
     items = tuple(made_request(0, i, histogram=(10, 8, 6, 9), **more) for i in range(8))
     return judged(made_bench([server], [made_point(0, items, concurrency=concurrency)], sglang), items)
+
+
+def one_load_of(items: tuple[RequestSample, ...]) -> ServedDiagnosis:
+    return judged(made_bench([made_server()], [made_point(0, items)]), items)
 
 
 def found(diagnosis: ServedDiagnosis, words: str) -> CheckResult:
@@ -72,7 +77,9 @@ def test_steps_that_sglang_chose() -> None:
 
 @pytest.mark.parametrize(("users", "severity"), [(8, "note"), (64, "serious")])
 def test_the_cap_on_running_requests(users: int, severity: str) -> None:
-    diagnosis = one_load(made_server(runs={"max_running_requests": 48}), concurrency=users)
+    items = tuple(made_request(0, i, histogram=(10, 8, 6, 9)) for i in range(users))
+    server = made_server(runs={"max_running_requests": 48})
+    diagnosis = judged(made_bench([server], [made_point(0, items, concurrency=users)]), items)
     assert found(diagnosis, "max_running_requests to 48").severity == severity
 
 
@@ -240,9 +247,126 @@ def test_slower_faster_and_not_to_be_told() -> None:
     assert slower.verdict == "slower"
     assert "56.8 against 90.0 tok/s (0.63x)" in slower.headline
     assert judged(*made_paired(spec_tok_s=150.0)).verdict == "faster"
-    assert judged(*made_paired(spec_tok_s=90.5, repeats=1)).verdict == "no_difference"
-    assert judged(*made_paired(spec_tok_s=150.0, repeats=1)).verdict == "faster"
-    assert "(1.67x, too few repeats for an interval)" in judged(*made_paired(spec_tok_s=150.0, repeats=1)).headline
+    assert judged(*made_paired(spec_tok_s=90.0)).verdict == "no_difference"
+
+
+@pytest.mark.parametrize("repeats", [1, 2])
+@pytest.mark.parametrize("tok_s", [70.0, 90.5, 150.0])
+def test_too_few_repeats_give_figures_and_no_verdict(repeats: int, tok_s: float) -> None:
+    diagnosis = judged(*made_paired(spec_tok_s=tok_s, repeats=repeats))
+    assert diagnosis.verdict == "cannot_tell"
+    assert f"{tok_s:.1f} against 90.0 tok/s ({tok_s / 90:.2f}x)" in diagnosis.headline
+    assert "3 are needed (--repeats 3)" in diagnosis.headline
+
+
+def test_a_break_even_above_the_ceiling_cannot_pay() -> None:
+    shape = dict(zip(SHAPE, (1, 1, 2), strict=True))
+    servers = (made_server(asked=shape, runs=shape), made_server("plain"))
+    line = judged(*made_paired(servers=servers)).headline
+    assert "so it cannot pay: no accept length is above 2" in line
+    assert "pays above" not in line
+    assert "pays above that accept length" in judged(*made_paired(spec_tok_s=80.0)).headline
+
+
+def test_sides_that_did_other_work_are_not_compared() -> None:
+    result, requests = made_paired()
+    cut = tuple(
+        RequestSample(**{**vars(item), "output_ids": (item.output_ids or ())[:4], "completion_tokens": 4})
+        if item.verify_steps
+        else item
+        for item in requests
+    )
+    diagnosis = judged(result, cut)
+    assert diagnosis.verdict == "not_comparable"
+    assert "the outputs are 4.0 tokens long with speculation" in diagnosis.headline
+    assert "x)" not in diagnosis.headline
+    assert found(diagnosis, "did not do the same work").severity == "serious"
+
+
+def test_other_outputs_are_a_serious_finding() -> None:
+    result, requests = made_paired()
+    other = tuple(
+        RequestSample(**{**vars(item), "output_ids": tuple(1 for _ in item.output_ids or ())})
+        if item.verify_steps
+        else item
+        for item in requests
+    )
+    diagnosis = judged(result, other)
+    assert found(diagnosis, "0 of 8 greedy outputs are those of plain decoding").severity == "serious"
+    assert "a speculative step costs" not in diagnosis.headline
+
+
+def test_loads_that_are_decided_lead_and_no_load_is_left_out() -> None:
+    result, requests = made_paired(spec_tok_s=90.0)
+    faster, more = made_paired(spec_tok_s=150.0)
+    points = [
+        *result.points,
+        *(PointFacts(**{**vars(one), "point": one.point + 6, "concurrency": 2}) for one in faster.points),
+    ]
+    shifted = [RequestSample(**{**vars(item), "point": item.point + 6}) for item in more]
+    diagnosis = judged(made_bench(result.servers, points), (*requests, *shifted))
+    assert diagnosis.verdict == "faster"
+    assert diagnosis.headline.startswith("faster than plain decoding at 2 users: 150.0 against 90.0 tok/s (1.67x)")
+    assert "other loads: 1.00x at 1 user (no telling)" in diagnosis.headline
+
+
+def test_one_verify_step_condemns_no_drafter() -> None:
+    items = (made_request(0, 0, tokens=10, histogram=(1,)),)
+    diagnosis = judged(made_bench([made_server()], [made_point(0, items)]), items)
+    assert diagnosis.verdict == "measured"
+    (told,) = [item for item in diagnosis.results if item.title == "drafter at work"]
+    assert (told.outcome, told.needs) == ("cannot_tell", "30 verify steps or more: more requests, or longer answers")
+
+
+def test_answers_that_tell_of_no_verify_steps_leave_acceptance_unknown() -> None:
+    diagnosis = one_load_of(tuple(made_request(0, i) for i in range(8)))
+    assert "acceptance unknown: the answers do not tell of verify steps" in diagnosis.headline
+    (told,) = [item for item in diagnosis.results if item.title == "answers' own numbers"]
+    assert told.outcome == "cannot_tell"
+
+
+def test_tokens_a_verify_step_are_not_called_accept_length() -> None:
+    items = tuple(made_request(0, i, histogram=(10, 8, 6, 9)) for i in range(8))
+    old = tuple(RequestSample(**{**vars(item), "correct_drafts": None, "histogram": None}) for item in items)
+    line = one_load_of(old).headline
+    assert "1.94 tokens per verify step (accept length not told)" in line
+    assert " of 4" not in line
+
+
+def test_answers_of_one_token_are_told() -> None:
+    diagnosis = one_load_of(tuple(made_request(0, i, tokens=2, finish="stop") for i in range(6)))
+    assert found(diagnosis, "the answers are 2.0 tokens long").severity == "serious"
+
+
+def test_fewer_requests_than_users_are_told_and_none_waited() -> None:
+    items = tuple(made_request(0, i, histogram=(10, 8, 6, 9)) for i in range(2))
+    server = made_server(runs={"max_running_requests": 48})
+    diagnosis = judged(made_bench([server], [made_point(0, items, concurrency=64)]), items)
+    assert found(diagnosis, "64 users were asked for, but a point has only 2 requests").severity == "serious"
+    assert "at 2 of 64 users (spec)" in diagnosis.headline
+    assert "so some waited" not in " ".join(item.summary for item in diagnosis.findings)
+
+
+def test_a_warm_cache_is_one_finding_that_says_who_filled_it() -> None:
+    points, requests = [], []
+    for number, users in enumerate((1, 2, 4, 8)):
+        items = [made_request(number, i, histogram=(10, 8, 6, 9), cached_tokens=1 + number) for i in range(8)]
+        points.append(made_point(number, items, concurrency=users, repeated_prompts=4))
+        requests += items
+    item = found(judged(made_bench([made_server()], points), tuple(requests)), "prefix cache")
+    assert item.summary == (
+        "3.3 to 13.3 % of the prompt tokens came from the prefix cache in 4 loads: 16 of 32 requests asked a prompt of "
+        "the same point again"
+    )
+    assert item.remedy[0].endswith("--server-arg --disable-radix-cache")
+
+
+@pytest.mark.parametrize(("flushed", "severity"), [(True, "note"), (False, "minor")])
+def test_a_warm_up_with_measured_prompts_is_told(flushed: bool, severity: str) -> None:
+    items = tuple(made_request(0, i, histogram=(10, 8, 6, 9)) for i in range(8))
+    point = made_point(0, items, warmup_repeats_prompts=True, flushed=flushed)
+    diagnosis = judged(made_bench([made_server()], [point]), items)
+    assert found(diagnosis, "the warm-up asked prompts that are measured").severity == severity
 
 
 def test_a_baseline_that_is_too_slow_is_not_believed() -> None:

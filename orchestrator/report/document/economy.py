@@ -116,7 +116,7 @@ def _economy_chart(shown: list[Economy], *, several: bool) -> Chart:
         name="economy",
         title="Speed-up against accept length",
         told=f"{'; '.join(words)}.",
-        definition="Speed-up S: output throughput over that of plain decoding on the same prompts, geometric mean over "
+        definition="Speed-up S: output throughput over that of plain decoding on the same prompts, ratio of means over "
         "pairs of repeats; bars: its 95 % interval over three and more pairs. r = accept length / S is what a "
         "speculative step costs in plain steps; where a load's slanted line crosses 1 is the accept length from which "
         "speculation pays.",
