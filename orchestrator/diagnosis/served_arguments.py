@@ -7,10 +7,20 @@ the texts here name what was seen, not what some version is known to do.
 from collections.abc import Iterator
 
 from orchestrator.compare.served import decoded, effective
-from orchestrator.diagnosis.finding import CheckResult, Evidence, Subject
+from orchestrator.diagnosis.finding import CheckResult
+from orchestrator.diagnosis.served_asked import (
+    ARGUMENTS,
+    by_full_name,
+    changed,
+    has_line,
+    is_unknown_launch,
+    log_evidence,
+    requested,
+    seen,
+    where_to,
+)
+from orchestrator.diagnosis.served_shape import check_shape
 from remote_payload.schema.bench import ArgumentFact, ServerFacts, SglangFacts
-
-ARGUMENTS = Subject(check="K13", title="effective arguments")
 
 _STEPS, _TOPK = "speculative_num_steps", "speculative_eagle_topk"
 _TOKENS, _MAP = "speculative_num_draft_tokens", "speculative_token_map"
@@ -28,85 +38,28 @@ def check_arguments(server: ServerFacts, sglang: SglangFacts, users: int) -> tup
     if not server.arguments:
         needs = "/server_info (a server that answers it)"
         return (ARGUMENTS.cannot_tell("the server does not tell what it runs with", needs=needs),)
-    asked = {fact.name: fact for fact in server.arguments}
+    asked = by_full_name(server.arguments)
     found = list(_requests_cap(asked, server, sglang, users))
     if server.side == "spec":
-        found += [*_draft_shape(asked, server, sglang), *_draft_model(asked, server), *_lossy(server)]
+        found += [*check_shape(asked, server, sglang), *_draft_model(asked, server), *_lossy(server)]
     found += _others(asked)
-    if found:
-        return tuple(found)
-    compared = sum(fact.requested is not None for fact in server.arguments)
-    return (ARGUMENTS.passed(f"the server runs with all {compared} arguments that it was asked for"),)
+    return tuple(found) if found else (_nothing_found(asked),)
 
 
-def has_line(server: ServerFacts, *rules: str) -> str | None:
-    """The first of the log's lines that matched one of these rules."""
-    return next((line.line for line in server.lines if line.rule in rules), None)
-
-
-def seen(name: str, value: object) -> Evidence:
-    """A plain word or number as evidence."""
-    shown = value if isinstance(value, int | float | str) and not isinstance(value, bool) else str(value)
-    return Evidence(name=name, value=shown)
-
-
-def log_evidence(line: str | None) -> tuple[Evidence, ...]:
-    """The log's own words, where there are any."""
-    return () if line is None else (Evidence(name="the log says", value=line),)
-
-
-def _draft_shape(asked: dict[str, ArgumentFact], server: ServerFacts, sglang: SglangFacts) -> Iterator[CheckResult]:
-    steps, topk, tokens = (effective(server, name) for name in (_STEPS, _TOPK, _TOKENS))
-    wanted = _requested(asked, _TOKENS)
-    if wanted is not None and tokens is not None and wanted != tokens:
-        why = f"with eagle_topk {topk} it takes num_steps + 1 = {tokens}" if topk == 1 else f"num_steps is {steps}"
-        yield ARGUMENTS.finding(
-            f"asked for {wanted} draft tokens, the server runs with {tokens}: {why}",
-            severity="serious",
-            cause="engine",
-            evidence=(
-                seen("draft tokens asked for", wanted),
-                seen("draft tokens in effect", tokens),
-                seen("num_steps in effect", steps),
-                *log_evidence(has_line(server, "draft_tokens_adjusted")),
-                *_source(sglang),
-            ),
-            remedy=(
-                f"for a chain that deep: --num-steps {_less_one(wanted)} --eagle-topk 1",
-                f"for a tree of {wanted} nodes: --eagle-topk 2 or more (and num_steps for its depth)",
-            ),
-            refuted_by=f"/server_info with speculative_num_draft_tokens {wanted}",
+def _nothing_found(asked: dict[str, ArgumentFact]) -> CheckResult:
+    """Only what the server told was compared; what it did not is named."""
+    wanted = [fact for fact in asked.values() if fact.requested is not None]
+    untold = [fact.name for fact in wanted if fact.effective is None]
+    if len(untold) == len(wanted):
+        return ARGUMENTS.cannot_tell(
+            f"the server tells none of the {len(wanted)} arguments that it was asked for",
+            needs="/server_info with these arguments, or the launch flags of the server that is up",
         )
-    for name, value, word in ((_STEPS, steps, "num_steps"), (_TOPK, topk, "eagle_topk")):
-        wanted = _requested(asked, name)
-        if wanted is not None and value is not None and wanted != value:
-            yield _changed(asked[name], word)
-    if steps is not None and all(_requested(asked, name) is None for name in (_STEPS, _TOPK, _TOKENS)):
-        yield _auto_chosen(server, sglang)
-    if effective(server, "speculative_adaptive") is True:
-        yield ARGUMENTS.finding(
-            "speculative_adaptive is on: the number of steps changes while the server runs, by its batch size",
-            severity="serious",
-            cause="engine",
-            evidence=(seen("num_steps at the start", steps),),
-            remedy=("take --speculative-adaptive out to compare drafters or numbers of steps",),
-            refuted_by="a line of the log that says it was turned off",
-        )
-
-
-def _auto_chosen(server: ServerFacts, sglang: SglangFacts) -> CheckResult:
-    shape = tuple(effective(server, name) for name in (_STEPS, _TOPK, _TOKENS))
-    steps, topk, tokens = shape
-    rows = [row for row in sglang.auto_steps if (row.num_steps, row.eagle_topk, row.num_draft_tokens) == shape]
-    named = any(row.target_class == server.model_class for row in rows)
-    by = f" for {server.model_class}" if named else ""
-    return ARGUMENTS.finding(
-        f"no step flags were given: SGLang chose {steps} steps, topk {topk}, {tokens} draft tokens by itself{by}",
-        severity="note",
-        cause="engine",
-        evidence=(seen("num_steps, eagle_topk, num_draft_tokens", f"{steps}, {topk}, {tokens}"),),
-        remedy=(f"to fix them: --num-steps {steps} --eagle-topk {topk} --num-draft-tokens {tokens}",),
-        refuted_by="step flags in the launch command",
+    rest = f"; not told: {len(untold)} ({', '.join(untold[:5])}{', ...' if len(untold) > 5 else ''})" if untold else ""
+    compared = len(wanted) - len(untold)
+    return ARGUMENTS.passed(
+        f"the server runs with the {compared} argument{'' if compared == 1 else 's'} that it was asked for and tells"
+        f"{rest}"
     )
 
 
@@ -115,26 +68,29 @@ def _requests_cap(
 ) -> Iterator[CheckResult]:
     cap = effective(server, _CAP)
     line = has_line(server, "running_requests_reset")
-    if not isinstance(cap, int) or _requested(asked, _CAP) is not None:
+    if not isinstance(cap, int) or requested(asked, _CAP) is not None:
         return
     chosen = line is not None or (server.side == "spec" and cap == sglang.running_requests_cap)
+    who = "runs with max_running_requests" if is_unknown_launch(server) else "set max_running_requests to"
+    by = "" if is_unknown_launch(server) else " by itself"
     if not chosen and cap >= users:
         return
     hit = users > cap
     tail = f"; {users} requests at once were sent, so some waited" if hit else ""
     yield ARGUMENTS.finding(
-        f"the server set max_running_requests to {cap} by itself{tail}",
+        f"the server {who} {cap}{by}{tail}",
         severity="serious" if hit else "note",
         cause="engine",
         evidence=(seen("max_running_requests", cap), seen("most requests at once", users), *log_evidence(line)),
-        remedy=(f'server_args = ["--max-running-requests", "{max(users, cap)}"]',),
+        remedy=(f"--server-arg --max-running-requests --server-arg {max(users, cap)}{where_to(server)}",),
         refuted_by="max_running_requests in the launch command",
     )
 
 
 def _draft_model(asked: dict[str, ArgumentFact], server: ServerFacts) -> Iterator[CheckResult]:
     line = has_line(server, "token_map_ignored")
-    if line is not None or (_requested(asked, _MAP) is not None and effective(server, _MAP) is None):
+    told = asked[_MAP].effective if _MAP in asked else None  # null is an answer, and no answer is none
+    if line is not None or (requested(asked, _MAP) is not None and told is not None and decoded(told) is None):
         yield ARGUMENTS.finding(
             "the token map that was given is ignored: an EAGLE-3 drafter brings its own (d2t)",
             severity="minor",
@@ -144,13 +100,13 @@ def _draft_model(asked: dict[str, ArgumentFact], server: ServerFacts) -> Iterato
             refuted_by="another accept length with another map",
         )
     target, drafts = effective(server, "quantization"), effective(server, _QUANTIZATION)
-    if target is not None and drafts == target and _requested(asked, _QUANTIZATION) is None:
+    if target is not None and drafts == target and requested(asked, _QUANTIZATION) is None:
         yield ARGUMENTS.finding(
             f"the drafter inherited the target's quantization: {target}",
             severity="minor",
             cause="engine",
             evidence=(seen("speculative_draft_model_quantization", drafts),),
-            remedy=('draft_quantization = "unquant" keeps a bfloat16 drafter as it is',),
+            remedy=(f"--draft-quantization unquant keeps a bfloat16 drafter as it is{where_to(server)}",),
             refuted_by="the same accept length with the drafter unquantized",
         )
 
@@ -172,39 +128,26 @@ def _lossy(server: ServerFacts) -> Iterator[CheckResult]:
 def _others(asked: dict[str, ArgumentFact]) -> Iterator[CheckResult]:
     for fact in asked.values():
         known = fact.name in TOLD_APART or fact.name in SPELLED_FREELY or decoded(fact.requested) == "auto"
-        if not known and fact.requested is not None and fact.effective is not None and not _same(fact):
-            yield _changed(fact, fact.name)
-
-
-def _changed(fact: ArgumentFact, word: str) -> CheckResult:
-    wanted, value = decoded(fact.requested), decoded(fact.effective)
-    return ARGUMENTS.finding(
-        f"asked for {word} {wanted}, the server runs with {value}",
-        severity="serious" if fact.name.startswith("speculative_") else "minor",
-        cause="engine",
-        evidence=(seen(f"{word} asked for", wanted), seen(f"{word} in effect", value)),
-        remedy=(f"ask for what it can do, or look in its log for why it changed {word}",),
-        refuted_by="/server_info with what was asked for",
-    )
+        if (
+            not known
+            and not _is_structured(decoded(fact.effective))
+            and fact.requested is not None
+            and fact.effective is not None
+            and not _same(fact)
+        ):
+            yield changed(fact, fact.name)
 
 
 def _same(fact: ArgumentFact) -> bool:
     """Whether both mean the same: `[1]` and `1` do, and `0.5` and `.50`, and words but for their case."""
     wanted, value = decoded(fact.requested), decoded(fact.effective)
+    if fact.name == "speculative_algorithm" and (wanted, value) == ("NEXTN", "EAGLE"):
+        return True  # its older name
     if isinstance(value, list) and not isinstance(wanted, list):
         wanted = [wanted]
     return wanted == value or str(wanted).lower() == str(value).lower()
 
 
-def _requested(asked: dict[str, ArgumentFact], name: str) -> object:
-    return decoded(asked[name].requested) if name in asked else None
-
-
-def _less_one(value: object) -> object:
-    return value - 1 if isinstance(value, int) else f"{value} - 1"
-
-
-def _source(sglang: SglangFacts) -> tuple[Evidence, ...]:
-    if not sglang.forces_draft_tokens:
-        return ()
-    return (seen("the installed SGLang", f"{sglang.version}: its source does so at topk 1"),)
+def _is_structured(value: object) -> bool:
+    """Whether the server tells objects where words were given (`--lora-paths a=b`): not to be compared as texts."""
+    return isinstance(value, dict) or (isinstance(value, list) and any(isinstance(item, dict) for item in value))

@@ -1,16 +1,18 @@
 """What a server did that its arguments do not tell: which drafter it loaded, which path it took, how it ended."""
 
+import re
 from collections.abc import Iterator
 
 from orchestrator.compare.served import decoded, effective
 from orchestrator.diagnosis.finding import CheckResult, Severity, Subject
-from orchestrator.diagnosis.served_arguments import has_line, log_evidence, seen
+from orchestrator.diagnosis.served_asked import has_line, log_evidence, seen
 from remote_payload.schema.bench import BenchResult, ServerFacts
 
 DRAFTER = Subject(check="K13", title="loaded drafter")
 SIMULATED = Subject(check="K13", title="simulated acceptance")
 PATH = Subject(check="K13", title="speculation path")
-ENDED = Subject(check="K13", title="end of the server")
+ENDED = Subject(check="server", title="end of the server")
+_LENGTH_IN_LINE = re.compile(r"""SIMULATE_ACC_LEN[\s'"=:]{1,5}(-?\d+(?:\.\d+)?)""")
 
 _PATHS: tuple[tuple[str, Severity, str], ...] = (
     ("spec_v1", "minor", "the older speculative worker (v1) runs: drafting and scheduling do not overlap"),
@@ -36,7 +38,17 @@ def simulates(result: BenchResult) -> bool:
 
 
 def _simulated_length(server: ServerFacts) -> object:
-    return effective(server, "SGLANG_SIMULATE_ACC_LEN") or has_line(server, "simulated_acceptance")
+    """What SGLang takes for the accept length: above 0 alone, its default of -1 being off. None = nothing says so."""
+    told = effective(server, "SGLANG_SIMULATE_ACC_LEN")
+    line = has_line(server, "simulated_acceptance")
+    if told is None:  # a line that only names the variable says nothing
+        found = None if line is None else _LENGTH_IN_LINE.search(line)
+        told = None if found is None else found.group(1)
+    try:
+        length = float(str(told))
+    except ValueError:
+        return None
+    return told if length > 0 else None
 
 
 def _simulated(server: ServerFacts, result: BenchResult) -> Iterator[CheckResult]:

@@ -7,7 +7,7 @@ from orchestrator.compare.served_acceptance import LEAST_STEPS
 from orchestrator.compare.served_pairing import LEAST_TOKENS
 from orchestrator.compare.served_speed import tokens_of
 from orchestrator.diagnosis.finding import CheckResult, Evidence, Subject, count, figure
-from orchestrator.diagnosis.served_arguments import seen
+from orchestrator.diagnosis.served_asked import seen
 
 REQUESTS = Subject(check="load", title="requests")
 CLIENT = Subject(check="load", title="client")

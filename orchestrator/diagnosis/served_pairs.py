@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from orchestrator.compare.served import PairedLoad, ServedFigures
 from orchestrator.diagnosis.finding import CheckResult, Subject, count, figure
-from orchestrator.diagnosis.served_arguments import seen
+from orchestrator.diagnosis.served_asked import seen
 from orchestrator.diagnosis.served_measurement import load_words
 
 BASELINE = Subject(check="pair", title="plain decoding")

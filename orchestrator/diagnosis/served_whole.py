@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from orchestrator.diagnosis.finding import CheckResult, Evidence, Subject, count
-from orchestrator.diagnosis.served_arguments import seen
+from orchestrator.diagnosis.served_asked import seen
 from remote_payload.schema.bench import MachineSample, PointFacts, RequestSample, WorkloadFacts
 
 ANSWERS = Subject(check="load", title="answers' own numbers")

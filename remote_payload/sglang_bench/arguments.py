@@ -97,7 +97,7 @@ def launched_with(info: Mapping[str, Any]) -> tuple[str, ...]:
     with contextlib.suppress(ValueError):
         if isinstance(command, str):
             return tuple(shlex.split(command))
-    return tuple(map(str, command)) if isinstance(command, list) else ()
+    return tuple(str(word) for word in command if word is not None) if isinstance(command, list) else ()
 
 
 def argument_facts(

@@ -1,5 +1,6 @@
 """What the checks say of servers that did something else than asked, and of measurements that are none."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,6 +10,7 @@ from orchestrator.compare.served import served_figures
 from orchestrator.diagnosis.finding import CheckResult
 from orchestrator.diagnosis.served import ServedDiagnosis, diagnose_served
 from remote_payload.schema.bench import (
+    ArgumentFact,
     AutoSteps,
     BenchResult,
     LogLine,
@@ -20,6 +22,7 @@ from remote_payload.schema.bench import (
     Snapshot,
     WorkloadFacts,
 )
+from remote_payload.schema.bench_job import BenchJob
 from tests.support.made_bench import SHAPE, made_bench, made_paired, made_point, made_request, made_server
 
 
@@ -65,6 +68,131 @@ def test_the_storys_override_is_named() -> None:
     assert any(line.line == one.value for one in item.evidence)
     assert "of 2" in diagnosis.headline
     assert "of 16" not in diagnosis.headline.replace("of 16 draft", "")
+
+
+@pytest.mark.parametrize("wanted", [2, 3, 4, 8, 16, 64, 200])
+def test_every_shape_that_is_advised_holds_its_nodes(wanted: int) -> None:
+    asked, runs = dict(zip(SHAPE, (1, 1, wanted), strict=True)), dict(zip(SHAPE, (1, 1, 2 + wanted), strict=True))
+    item = found(one_load(made_server(asked=asked, runs=runs)), f"asked for {wanted} draft tokens")
+    shapes = [re.search(r"--num-steps (\d+) --eagle-topk (\d+) --num-draft-tokens (\d+)", line) for line in item.remedy]
+    assert len(shapes) == (1 if wanted == 2 else 2)
+    for shape in shapes:
+        assert shape is not None
+        steps, topk, tokens = map(int, shape.groups())
+        BenchJob(model="/srv/target", draft="/srv/draft", num_steps=steps, eagle_topk=topk, num_draft_tokens=tokens)
+        assert tokens == wanted
+        assert tokens - 1 <= topk + (steps - 1) * topk * topk
+
+
+def test_the_advice_for_the_storys_sixteen_nodes() -> None:
+    asked, runs = dict(zip(SHAPE, (1, 1, 16), strict=True)), dict(zip(SHAPE, (1, 1, 2), strict=True))
+    item = found(one_load(made_server(asked=asked, runs=runs)), "asked for 16")
+    assert item.remedy == (
+        "for a chain that deep: --num-steps 15 --eagle-topk 1 --num-draft-tokens 16",
+        "for a tree of 16 nodes: --num-steps 5 --eagle-topk 4 --num-draft-tokens 16",
+    )
+
+
+def test_a_rule_that_does_not_explain_it_is_not_told() -> None:
+    """3 steps at topk 1 make 4 tokens; 8 come from elsewhere."""
+    asked, runs = dict(zip(SHAPE, (3, 1, 16), strict=True)), dict(zip(SHAPE, (3, 1, 8), strict=True))
+    item = found(one_load(made_server(asked=asked, runs=runs)), "asked for 16")
+    assert item.summary == "asked for 16 draft tokens, the server runs with 8"
+    assert "the installed SGLang" not in [one.name for one in item.evidence]
+
+
+def attached(**more: Any) -> ServerFacts:
+    return made_server(attached=True, stopped="left", **more)
+
+
+def test_an_attached_server_is_held_against_the_job() -> None:
+    asked, runs = dict(zip(SHAPE, (3, 1, 16), strict=True)), dict(zip(SHAPE, (3, 1, 4), strict=True))
+    item = found(one_load(attached(asked=asked, runs=runs)), "asked for 16 draft tokens, the server runs with 4")
+    assert all("nothing is started here" in line for line in item.remedy)
+
+
+@pytest.mark.parametrize(
+    ("argv", "outcome"), [((), "cannot_tell"), (("python", "-m", "sglang.launch_server"), "finding")]
+)
+def test_who_chose_the_steps_of_an_attached_server(argv: tuple[str, ...], outcome: str) -> None:
+    runs = dict(zip(SHAPE, (3, 1, 4), strict=True))
+    diagnosis = one_load(attached(asked=dict.fromkeys(SHAPE), runs=runs, argv=argv))
+    (item,) = [one for one in diagnosis.results if "3 steps" in one.summary]
+    assert item.outcome == outcome
+    assert ("SGLang chose" in item.summary) == (outcome == "finding")
+    assert not any("--num-steps" in line and "nothing is started here" not in line for line in item.remedy)
+
+
+def with_facts(*facts: ArgumentFact) -> ServerFacts:
+    server = made_server()
+    return ServerFacts(**{**vars(server), "arguments": (*server.arguments, *facts)})
+
+
+def arguments_line(server: ServerFacts) -> CheckResult:
+    (item,) = [one for one in one_load(server).results if one.title == "effective arguments"]
+    return item
+
+
+def test_what_the_server_does_not_tell_is_not_called_the_same() -> None:
+    item = arguments_line(with_facts(ArgumentFact(name="page_size", requested="1", effective=None)))
+    assert item.summary == (
+        "the server runs with the 6 arguments that it was asked for and tells; not told: 1 (page_size)"
+    )
+    server = made_server()
+    untold = tuple(ArgumentFact(**{**vars(fact), "effective": None}) for fact in server.arguments)
+    none = arguments_line(ServerFacts(**{**vars(server), "arguments": untold}))
+    assert none.outcome == "cannot_tell"
+    assert none.summary == "the server tells none of the 6 arguments that it was asked for"
+
+
+def test_an_abbreviated_flag_is_compared_under_its_full_name() -> None:
+    facts = (
+        ArgumentFact(name="max_running", requested="64", effective=None),
+        ArgumentFact(name="max_running_requests", requested=None, effective="48"),
+        ArgumentFact(name="chunked_prefill", requested="512", effective=None),
+        ArgumentFact(name="chunked_prefill_size", requested=None, effective="8192"),
+    )
+    summaries = [item.summary for item in one_load(with_facts(*facts)).findings]
+    assert summaries == ["asked for chunked_prefill_size 512, the server runs with 8192"]
+
+
+def test_a_token_map_that_is_not_told_is_not_called_ignored() -> None:
+    fact = ArgumentFact(name="speculative_token_map", requested='"/srv/map.pt"', effective=None)
+    assert one_load(with_facts(fact)).findings == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted", "told"),
+    [
+        ("speculative_algorithm", "NEXTN", "EAGLE"),
+        ("lora_paths", "a=b", [{"lora_name": "a", "lora_path": "b"}]),
+        ("revision", "1e5", "1e5"),
+    ],
+)
+def test_words_that_the_server_keeps_in_another_form(name: str, wanted: object, told: object) -> None:
+    assert one_load(made_server(asked={name: wanted}, runs={name: told})).findings == ()
+
+
+@pytest.mark.parametrize(
+    ("value", "line", "simulated"),
+    [
+        ("3", None, True),
+        ("2.5", None, True),
+        ("-1", None, False),
+        ("0", None, False),
+        ("often", None, False),
+        (None, "SGLANG_SIMULATE_ACC_LEN is not set", False),
+        (None, "SGLANG_SIMULATE_ACC_LEN=-1", False),
+        (None, "SGLANG_SIMULATE_ACC_LEN=3.5", True),
+        (None, "'SGLANG_SIMULATE_ACC_LEN': 3", True),
+    ],
+)
+def test_acceptance_is_simulated_from_a_length_above_0_alone(
+    value: str | None, line: str | None, simulated: bool
+) -> None:
+    runs = {} if value is None else {"SGLANG_SIMULATE_ACC_LEN": value}
+    lines = () if line is None else (LogLine(rule="simulated_acceptance", line=line),)
+    assert (one_load(made_server(runs=runs, lines=lines)).verdict == "simulated") == simulated
 
 
 def test_steps_that_sglang_chose() -> None:

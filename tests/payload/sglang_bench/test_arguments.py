@@ -98,6 +98,8 @@ def test_what_the_server_says_it_was_launched_with() -> None:
     assert requested_of(launched_with(info()))["speculative_num_draft_tokens"] == 16
     assert launched_with({}) == ()
     assert launched_with({"launch_command": "python -m 'unclosed"}) == ()
+    command = ["python", "-m", "sglang.launch_server", "--speculative-num-steps", 3, None]
+    assert requested_of(launched_with({"launch_command": command}))["speculative_num_steps"] == 3
 
 
 @pytest.mark.parametrize(
