@@ -1,10 +1,12 @@
-"""A file as one side of a comparison, without keeping it: an exported run, or measurements as this tool writes them."""
+"""A file as one side of a comparison, without keeping it: an exported run, measurements, another tool's results."""
 
 import json
 import tempfile
 from pathlib import Path
 
 from orchestrator.errors import InvalidRunError, NotFoundError
+from orchestrator.importers.kinds import measured
+from orchestrator.importers.source import Source
 from orchestrator.measurements import set_of_run
 from orchestrator.records import read_record
 from orchestrator.records.measurement import MeasurementSet
@@ -23,18 +25,20 @@ def file_set(path: Path) -> MeasurementSet:
     if not path.exists():
         raise NotFoundError(f"no such file: {path}", hint="a run's id or the beginning of one has no `/` and no ending")
     data = read_bounded(path)
-    if not data.startswith(_GZIP) and _is_bare(data):
+    if not data.startswith(_GZIP) and _has(data, "measurements", "schema_version"):
         return read_record(MeasurementSet, data, where=str(path), error=InvalidRunError)
+    if not data.startswith(_GZIP) and not _has(data, "sha256", "content"):
+        return measured(Source(path.name, data))
     with tempfile.TemporaryDirectory(prefix="eagle3-remote-") as folder:
         store = Store(Path(folder))
         run_id, _ = take_in(store.home, path)
         return set_of_run(store, run_id)
 
 
-def _is_bare(data: bytes) -> bool:
-    """Whether it is `measurements.json`: a MeasurementSet as it stands, not packed with its hash."""
+def _has(data: bytes, *keys: str) -> bool:
+    """Whether it is one JSON object with these keys: `measurements.json` as it stands, or packed with its hash."""
     try:
         value = json.loads(data)
     except (ValueError, RecursionError):
         return False
-    return isinstance(value, dict) and "measurements" in value and "schema_version" in value
+    return isinstance(value, dict) and set(keys) <= set(value)

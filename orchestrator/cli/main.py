@@ -21,6 +21,7 @@ COMMANDS = {
     "cancel": ("orchestrator.cli.cancel", "End a run and everything it started."),
     "hosts": ("orchestrator.cli.hosts", "List the configured hosts, or look at one."),
     "runs": ("orchestrator.cli.runs", "List, show, tag, export, import and remove the runs on this laptop."),
+    "import": ("orchestrator.cli.import_", "Keep result files of other tools as runs, to compare with."),
     "baseline": ("orchestrator.cli.baseline", "Name a run or a number to compare with."),
     "diff": ("orchestrator.cli.diff", "Compare runs, baselines, files and sets of runs."),
     "expect": ("orchestrator.cli.expect", "Judge what was expected of a run; JUnit XML for CI."),
@@ -40,7 +41,8 @@ class LazyGroup(click.Group):
         """Import the command; None for an unknown name."""
         if cmd_name not in COMMANDS:
             return None
-        command = getattr(importlib.import_module(COMMANDS[cmd_name][0]), cmd_name)
+        module = COMMANDS[cmd_name][0]
+        command = getattr(importlib.import_module(module), module.rpartition(".")[2])
         assert isinstance(command, click.Command)
         return command
 

@@ -1,0 +1,206 @@
+"""Files of other tools as measurements: units, definitions, repeats, what they do not tell, and broken ones."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.compare import definitions as ours
+from orchestrator.compare.metrics import metric_of
+from orchestrator.errors import InvalidRunError, UsageError
+from orchestrator.importers import definitions as words
+from orchestrator.importers.kinds import KINDS, measured
+from orchestrator.importers.source import Source
+from orchestrator.records.measurement import Fact, Measurement, MeasurementSet, Series
+
+DATA = Path(__file__).parent / "data"
+FILES = {path.name: path.read_bytes() for path in DATA.iterdir() if path.suffix != ".md"}
+LINE = json.loads(FILES["sglang_serving_0.5.23.jsonl"].splitlines()[0])
+LATER = ("tag", "server_info", "total_throughput", "max_output_tokens_per_s", "p90_e2e_latency_ms", "p95_ttft_ms")
+"""Keys that 0.4.9 does not write."""
+
+
+def read(name: str) -> MeasurementSet:
+    return measured(Source(name, FILES[name]))
+
+
+def of(*values: dict[str, Any]) -> MeasurementSet:
+    return measured(Source("file.jsonl", "\n".join(json.dumps(value) for value in values).encode()))
+
+
+def case(found: MeasurementSet, **facts: str) -> Measurement:
+    wanted = {Fact(name=name, value=value) for name, value in facts.items()}
+    return next(one for one in found.measurements if wanted <= set(one.case))
+
+
+def series(one: Measurement, metric: str) -> Series:
+    return next(item for item in one.series if item.metric == metric)
+
+
+def test_lines_of_one_configuration_are_repeats() -> None:
+    found = read("sglang_serving_0.5.23.jsonl")
+    assert len(found.measurements) == 2
+    two = case(found, concurrency="2", side="spec")
+    throughput = series(two, "output_throughput_tok_s")
+    assert throughput.level == "run"
+    assert throughput.y == pytest.approx((120.448138, 129.102318))
+    assert series(two, "ttft_s").y == pytest.approx((0.09308030, 0.08706488))
+    assert series(two, "ttft_s").definition == ours.TTFT.format(summary="median")
+    hard = {fact.name: fact.value for fact in two.hard}
+    assert hard["target"] == "/models/target"
+    assert hard["num_steps"] == "3"
+    assert hard["gpu"] is None
+    assert any("GPU" in text for text in found.unknown)
+
+
+def test_a_running_average_of_the_server_is_one_number() -> None:
+    accept = series(case(read("sglang_serving_0.5.23.jsonl"), concurrency="2"), "accept_length_pooled")
+    assert (accept.level, len(accept.y)) == ("summary", 1)
+    assert accept.definition == words.SERVER_AVERAGE != ours.ACCEPT_LENGTH_POOLED
+
+
+def test_an_old_line_has_fewer_keys() -> None:
+    one = of({key: value for key, value in LINE.items() if key not in LATER}).measurements[0]
+    assert "ttft_s_p95" not in {item.metric for item in one.series}
+    assert {fact.value for fact in one.hard if fact.name == "target"} == {None}
+
+
+def test_a_copied_line_is_no_repeat() -> None:
+    found = of(LINE, LINE)
+    assert series(found.measurements[0], "output_throughput_tok_s").y == (LINE["output_throughput"],)
+    assert any("stand there twice" in text for text in found.unknown)
+
+
+def test_other_settings_of_the_server_are_other_cases() -> None:
+    other = {**LINE, "server_info": {**LINE["server_info"], "speculative_num_steps": 5}}
+    assert {one.case[-1] for one in of(LINE, other).measurements} == {
+        Fact(name="num_steps", value="3"),
+        Fact(name="num_steps", value="5"),
+    }
+
+
+def test_failed_requests_make_it_invalid() -> None:
+    found = of({**LINE, "errors": ["", "refused", ""]})
+    assert found.measurements[0].invalid == ("1 requests failed (file.jsonl)",)
+
+
+def test_no_secret_of_the_server_comes_along() -> None:
+    value = {**LINE, "server_info": {**LINE["server_info"], "api_key": "sk-123"}}
+    source = Source("file.jsonl", json.dumps(value).encode())
+    assert "sk-123" not in str(measured(source))
+    assert source.holds_secret
+    assert not Source("file.jsonl", json.dumps(LINE).encode()).holds_secret
+
+
+def test_a_servers_log_by_running_requests() -> None:
+    found = read("sglang_server_0.5.23.log")
+    one = case(found, running_requests="1")
+    accept = series(one, "accept_length_pooled")
+    assert accept.n is not None
+    assert 1 < accept.y[0] < 4
+    assert series(one, "accept_rate").definition == words.LOG_RATE
+    assert {fact.name: fact.value for fact in one.hard}["draft"] == "/models/draft"
+
+
+OLD = "server_args=ServerArgs(model_path='/m', speculative_algorithm='EAGLE3', speculative_num_draft_tokens=4)\n"
+
+
+@pytest.mark.parametrize(("rate", "definition"), [("0.50", words.LOG_RATE_OLD), ("0.33", words.LOG_RATE)])
+def test_the_meaning_of_a_rate_is_seen_from_its_lines(rate: str, definition: str) -> None:
+    line = f"Decode batch. #running-req: 1, #token: 9, accept len: 2.00, accept rate: {rate}"
+    found = measured(Source("old.log", (OLD + line).encode()))
+    assert series(found.measurements[0], "accept_rate").definition == definition
+    without = measured(Source("old.log", line.encode())).measurements[0]
+    assert "accept_rate" not in {item.metric for item in without.series}
+    assert without.warnings
+
+
+def test_specforge_pools_in_one_tool_and_not_in_the_other() -> None:
+    bench = read("specforge_bench.jsonl")
+    pooled = series(case(bench, dataset="gsm8k", side="spec"), "accept_length_per_verify")
+    assert pooled.y == (2.5, 2.4)
+    assert pooled.definition == ours.ACCEPT_LENGTH_PER_VERIFY
+    command = read("specforge_command.json").measurements[0]
+    assert series(command, "accept_length_mean").definition == words.MACRO
+    assert series(command, "accept_length_per_verify").y == pytest.approx((1636 / 710,))
+
+
+def test_specforges_one_is_no_accept_length() -> None:
+    for side, dataset in (("plain", "gsm8k"), ("spec", "mtbench")):
+        one = case(read("specforge_bench.jsonl"), dataset=dataset, side=side)
+        assert [item.metric for item in one.series] == ["output_throughput_tok_s"]
+        assert bool(one.warnings) == (side == "spec")
+
+
+def test_vllms_joint_rates_become_conditional_ones() -> None:
+    found = read("vllm_serve.json")
+    one = found.measurements[0]
+    assert found.run_id.startswith("vllm-serve-20260131-")
+    assert [series(one, f"step{depth}_acceptance").y[0] for depth in (1, 2, 3)] == pytest.approx([0.8, 0.625, 0.4])
+    assert series(one, "accept_rate").y == (0.5,)
+    assert series(one, "accept_rate").definition == ours.ACCEPT_RATE.format(drafts=3)
+
+
+@pytest.mark.parametrize("name", sorted(FILES))
+def test_every_metric_is_in_the_catalogue_with_its_unit(name: str) -> None:
+    for one in read(name).measurements:
+        for item in one.series:
+            known = metric_of(item.metric)
+            assert known is not None
+            assert known.unit == item.unit
+
+
+@pytest.mark.parametrize("name", sorted(FILES))
+def test_the_same_bytes_are_the_same_run(name: str) -> None:
+    assert read(name) == read(name)
+    assert read(name).run_id != measured(Source(name, FILES[name] + b"\n")).run_id
+
+
+BROKEN = {
+    "empty": (b"", "empty"),
+    "blank": (b" \n", "empty"),
+    "binary": (b"\x80\x81\xff", "other bytes"),
+    "null bytes": (b"{}\0", "other bytes"),
+    "cut": (FILES["vllm_serve.json"][:300], "expected JSON"),
+    "cut later": (FILES["sglang_serving_0.5.23.jsonl"][:-100], "line 3: expected JSON"),
+    "deep": (b"[" * 100_000, "nested too deep"),
+    "no object": (b"[1]", "expected an object"),
+    "nothing in it": (b"[]", "found none"),
+    "unknown": (b'{"a": 1}', "no result file"),
+    "a key twice": (b'{"a": 1, "a": 2}', "a key twice"),
+    "word for a number": (
+        json.dumps({**LINE, "output_throughput": "12"}).encode(),
+        "`output_throughput`: expected a num",
+    ),
+    "below zero": (json.dumps({**LINE, "median_ttft_ms": -1}).encode(), "`median_ttft_ms`"),
+    "too large": (json.dumps({**LINE, "output_throughput": 10**400}).encode(), "`output_throughput`"),
+    "list for an object": (json.dumps({**LINE, "server_info": []}).encode(), "`server_info`: expected an object"),
+    "two tools": (json.dumps(LINE).encode() + b"\n" + FILES["vllm_serve.json"], "line 2: expected a result of sglang"),
+    "no figure": (json.dumps(dict.fromkeys(LINE)).encode(), "expected figures"),
+}
+
+
+@pytest.mark.parametrize("name", sorted(BROKEN))
+def test_a_broken_file_is_told_with_its_place(name: str) -> None:
+    data, told = BROKEN[name]
+    with pytest.raises(InvalidRunError) as raised:
+        measured(Source("file.jsonl", data))
+    assert raised.value.message.startswith("file.jsonl")
+    assert told in raised.value.message
+
+
+def test_a_kind_that_it_is_not() -> None:
+    for kind in KINDS:
+        if kind != "vllm-serve":
+            with pytest.raises(InvalidRunError, match="expected"):
+                measured(Source("file.json", FILES["vllm_serve.json"]), kind)
+    with pytest.raises(UsageError, match="sglang-log"):
+        measured(Source("file.json", FILES["vllm_serve.json"]), "nothing")
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), None])
+def test_no_number_is_no_figure(value: float | None) -> None:
+    metrics = {item.metric for item in of({**LINE, "median_tpot_ms": value}).measurements[0].series}
+    assert "tpot_s" not in metrics
+    assert "tpot_s_p99" in metrics
