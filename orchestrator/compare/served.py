@@ -215,7 +215,7 @@ def _unlike(spec: LoadFigures, plain: LoadFigures) -> str | None:
     if abs(ours - theirs) > LENGTHS_APART * max(ours, theirs):
         return f"the outputs are {ours:.1f} tokens long with speculation and {theirs:.1f} without"
     if spec.flushed != plain.flushed:
-        return f"the prefix cache was flushed {'with' if spec.flushed else 'without'} speculation alone"
+        return f"the prefix cache was flushed on the {'speculating' if spec.flushed else 'plain'} side alone"
     if spec.cached_share is None or plain.cached_share is None:
         return None
     if abs(spec.cached_share - plain.cached_share) > CACHED_APART:

@@ -137,8 +137,9 @@ def _cost_words(item: PairedLoad, draft: Draft) -> str:
     cost, low, high = item.pairing.step_cost, item.pairing.step_cost_low, item.pairing.step_cost_high
     if cost is None:
         return ""
-    known = " (no interval)" if low is None or high is None else f" ({low:.2f} to {high:.2f})"
-    line = f"; a speculative step costs {cost:.2f}{known} plain steps, "
+    if low is None or high is None:
+        return f"; a speculative step costs about {cost:.2f} plain steps (no interval, so no break-even)"
+    line = f"; a speculative step costs {cost:.2f} ({low:.2f} to {high:.2f}) plain steps, "
     if draft.ceiling is not None and cost >= draft.ceiling:
         return f"{line}so it cannot pay: no accept length is above {draft.ceiling}"
     return f"{line}so it pays above that accept length"

@@ -131,7 +131,7 @@ def test_figures_in_one_line_agree() -> None:
         ({"tokens": 4}, {"tokens": 64}, "4.0 tokens long with speculation and 64.0 without"),
         ({"cached_tokens": 29}, {}, "96.7 % of the prompts with speculation and 0.0 %"),
         ({"tokens": 2}, {"tokens": 2}, "too short to have been decoded"),
-        ({}, {"flushed": False}, "flushed with speculation alone"),
+        ({}, {"flushed": False}, "flushed on the speculating side alone"),
         ({"cached_tokens": 2}, {"cached_tokens": 1}, None),
         ({"tokens": 64}, {"tokens": 62}, None),
     ],

@@ -385,6 +385,8 @@ def test_too_few_repeats_give_figures_and_no_verdict(repeats: int, tok_s: float)
     assert diagnosis.verdict == "cannot_tell"
     assert f"{tok_s:.1f} against 90.0 tok/s ({tok_s / 90:.2f}x)" in diagnosis.headline
     assert "3 are needed (--repeats 3)" in diagnosis.headline
+    assert "pays above" not in diagnosis.headline
+    assert "(no interval, so no break-even)" in diagnosis.headline
 
 
 def test_a_break_even_above_the_ceiling_cannot_pay() -> None:
