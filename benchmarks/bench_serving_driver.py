@@ -34,6 +34,7 @@ def ended(*arguments, **named):
         output.start_time for output in outputs
     )
     found["tokens"] = sum(output.output_len for output in outputs)
+    found["cached_tokens"] = sum(output.cached_tokens for output in outputs)
     found["prompt_tokens"] = [output.prompt_len for output in outputs]
     before_s = time.process_time()
     metrics = calculate_metrics(*arguments, **named)

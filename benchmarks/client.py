@@ -96,8 +96,8 @@ def _real_lines(found: dict[str, list[Ran]]) -> list[Line]:
             what=f"output throughput measured, {what}",
             against=THEIRS,
             ratio=Spread.of([a.tok_s / b.tok_s for a, b in pairs]),
-            ours=_spread(Spread.of([one.tok_s for one in ours]), "tok/s"),
-            theirs=_spread(Spread.of([one.tok_s for one in theirs]), "tok/s"),
+            ours=f"{_spread(Spread.of([one.tok_s for one in ours]), 'tok/s')}; {_cached(ours)}",
+            theirs=f"{_spread(Spread.of([one.tok_s for one in theirs]), 'tok/s')}; {_cached(theirs)}",
         ),
         Line(
             what=f"client CPU a token while requests run, {what}",
@@ -142,6 +142,11 @@ def _stub_lines(short: dict[str, list[Ran]], long: dict[str, list[Ran]]) -> list
             (f"whole process, slope between {SHORTER} and {LONGER} requests a user", slopes),
         )
     ]
+
+
+def _cached(ran: list[Ran]) -> str:
+    """A side that found more of its prompts in the cache would have had less to wait for."""
+    return f"{sum(one.cached_tokens for one in ran) / sum(sum(one.prompt_tokens) for one in ran):.1%} of prompts cached"
 
 
 def _spread(found: Spread, unit: str) -> str:

@@ -53,6 +53,7 @@ def _run(arguments: argparse.Namespace, prompts: list[Prompt], tokens: int) -> d
         "chunks": sum(len(sample.chunk_s) for sample in measured.samples),
         "cpu_s": measured.cpu_s,
         "late_s": measured.late_s,
+        "cached_tokens": sum(sample.cached_tokens or 0 for sample in measured.samples),
         "prompt_tokens": [sample.prompt_tokens for sample in measured.samples],
     }
 

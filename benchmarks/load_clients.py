@@ -49,6 +49,8 @@ class Ran:
     """User and system time of the process from the first request to the last answer."""
     whole_cpu_s: float
     """The same of the whole process: start, imports, warm-up and what it does with the answers."""
+    cached_tokens: int
+    """Of the prompts, as the server tells."""
     prompt_tokens: tuple[int, ...]
 
     @property
@@ -75,7 +77,7 @@ def run(client: str, target: Target, work: Work) -> Ran:
     argv += ["--backend", "sglang", "--base-url", target.url, "--model", str(target.model), "--seed", "1"]
     argv += ["--dataset-name", "custom", "--dataset-path", str(prompts), "--num-prompts", str(len(work.texts))]
     argv += ["--sharegpt-output-len", str(work.tokens), "--max-concurrency", str(work.users), "--disable-tqdm"]
-    argv += ["--flush-cache", "--output-file", str(target.folder / "bench_serving.jsonl")]
+    argv += ["--flush-cache", "--cache-report", "--output-file", str(target.folder / "bench_serving.jsonl")]
     return _process(argv, {**os.environ, **ENVIRONMENT})
 
 
@@ -94,6 +96,7 @@ def _process(argv: Sequence[str], environment: Mapping[str, str]) -> Ran:
         tokens=found["tokens"],
         cpu_s=found["cpu_s"],
         whole_cpu_s=used.ru_utime + used.ru_stime,
+        cached_tokens=found["cached_tokens"],
         prompt_tokens=tuple(found["prompt_tokens"]),
     )
 
