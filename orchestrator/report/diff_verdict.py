@@ -62,8 +62,9 @@ def reasons(found: SetComparison) -> tuple[str, ...]:
     """What stands against a comparison, a few words each; with the load, where it is not so at every load."""
     by_reason: dict[str, list[str]] = {}
     for case in found.cases:
-        for text in dict.fromkeys(_case_reasons(case, found)):
-            by_reason.setdefault(text, []).append(case_words(case.case))
+        if found.verdict in (case.verdict, "single run"):  # a sound load says nothing about why another is none
+            for text in dict.fromkeys(_case_reasons(case, found)):
+                by_reason.setdefault(text, []).append(case_words(case.case))
     if not found.cases:
         return ("no load is on both sides",)
     every = len(found.cases)
@@ -86,7 +87,8 @@ def _case_reasons(case: CaseComparison, found: SetComparison) -> list[str]:
     reasons += [f"{found.theirs_label}: {text}" for text in case.theirs.invalid]
     reasons += [difference_words(item) for item in case.hard]
     if not reasons:
-        reasons = [f"{item.metric.name}: {item.note}" for item in case.comparisons if item.verdict == case.verdict]
+        same = [item for item in case.comparisons if item.verdict == case.verdict and item.note]
+        reasons = [f"{item.metric.name}: {item.note}" for item in same]
     return reasons or (["no metric is on both sides"] if case.verdict == "not comparable" else [])
 
 

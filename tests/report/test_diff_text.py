@@ -15,7 +15,7 @@ from orchestrator.report.diff_text import diff_text
 from orchestrator.report.pivot_text import pivot_json, pivot_text
 from tests.compare.test_diff import BASE, BETTER, WORSE, side
 from tests.report.test_text import check
-from tests.support.made_sets import lengths, measurement, throughputs
+from tests.support.made_sets import lengths, measurement, measurement_set, throughputs
 
 SOFT = {"sglang_version": "0.5.22", "host": "gpu1"}
 
@@ -58,6 +58,19 @@ def test_what_is_not_comparable_and_what_is_no_measurement() -> None:
     check("diff_not_comparable.txt", diff_text(compare_sets(new(), old(), asked), asked))
     broken = new(invalid=("1 of 8 requests failed at 1 user (spec): this load is no measurement",))
     check("diff_invalid.txt", diff_text(compare_sets(broken, old(), asked), asked))
+
+
+def test_a_sound_load_gives_no_reason_why_another_is_none() -> None:
+    plain = [measurement(throughputs(*BASE), case={"side": "plain", "concurrency": "1"}) for _ in range(2)]
+    both = Operand(label="new", sets=(measurement_set(*new().measurements, plain[0]),))
+    text = diff_text(
+        compare_sets(both, Operand(label="old", sets=(measurement_set(*old().measurements, plain[1]),)), Asked()),
+        Asked(),
+        400,
+    )
+    first = text.splitlines()[0]
+    assert first.startswith("Not comparable: new against old: draft: ")
+    assert first.endswith("(side=spec concurrency=1)")
 
 
 def test_what_so_few_runs_cannot_show_is_told() -> None:

@@ -11,10 +11,13 @@ from orchestrator.records.measurement import Series
 def merge_series(series: Sequence[Series]) -> Series:
     """One series of all of them.
 
-    Runs are put side by side; a run that is there twice with the same number counts once. Of a prompt that several
-    runs answered, y and x are the means over those runs, so that no prompt weighs more for having been asked more
-    often. Raises UsageError for other units, definitions or kinds of samples, for several numbers without samples, and
-    for one key with two numbers at run level; ValueError for no series at all.
+    Each run becomes one sample, the mean of its repeats: repeats share a server's start and a machine's state, and as
+    samples of their own they would make the interval too narrow. A run that is there twice with the same numbers counts
+    once. Of a prompt that several runs answered, y and x are the means over those runs, so that no prompt weighs more
+    for having been asked more often.
+
+    Raises UsageError for other units, definitions or kinds of samples, for several numbers without samples, and for one
+    key with two numbers at run level; ValueError for no series at all.
     """
     if not series:
         raise ValueError("expected a series, found none")
@@ -38,7 +41,16 @@ def merge_series(series: Sequence[Series]) -> Series:
                     f"`{one.metric}`: expected one number for `{key}`, found: {values[key]:g} and {value:g}",
                     hint="The same run is there twice with different numbers; name each run once.",
                 )
-    return _rebuilt(first, keys=tuple(values), y=tuple(values.values()))
+    runs = {one.keys: one for one in series}  # the same run twice is one
+    if len(runs) == 1:
+        return first
+    means = {_run_of(keys): fmean(one.y) for keys, one in runs.items()}
+    return _rebuilt(first, keys=tuple(means), y=tuple(means.values()))
+
+
+def _run_of(keys: tuple[str, ...]) -> str:
+    """One repeat's key stays; of several, `RUN/REPEAT`, the first tells the run."""
+    return keys[0] if len(keys) == 1 else f"{keys[0]}, mean of {len(keys)}"
 
 
 @dataclass

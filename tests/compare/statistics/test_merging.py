@@ -2,16 +2,30 @@ from dataclasses import replace
 
 import pytest
 
+from orchestrator.compare.metrics import METRICS
 from orchestrator.compare.statistics import compare_series, merge_series
 from orchestrator.errors import UsageError
 from tests.support.made_series import LENGTH, number, prompts, runs
 
 
-def test_runs_side_by_side_and_one_that_is_there_twice_counts_once() -> None:
+def test_each_run_is_one_sample_and_one_that_is_there_twice_counts_once() -> None:
     first, second = runs(90, 91, name="a"), runs(89, name="b")
     merged = merge_series([first, second, first])
-    assert (merged.keys, merged.y) == (("a-0/1", "a-1/1", "b-0/1"), (90.0, 91.0, 89.0))
+    assert (merged.keys, merged.y) == (("a-0/1, mean of 2", "b-0/1"), (90.5, 89.0))
     assert merge_series([first]) is first
+    assert merge_series([first, first]) is first
+
+
+def test_the_interval_of_a_set_is_over_its_runs_not_over_their_repeats() -> None:
+    """scipy 1.17.1, Welch on the logs of the six run means."""
+    old, new = (
+        merge_series([runs(0.995 * mean, 1.005 * mean, name=f"r{mean}") for mean in means])
+        for means in ((100, 101, 102), (103, 104, 105))
+    )
+    found = compare_series(METRICS["output_throughput_tok_s"], new, old)
+    assert (found.n_ours, found.n_theirs) == (3, 3)
+    assert (found.change.low, found.change.high) == pytest.approx((0.0071658, 0.0527484), abs=5e-7)
+    assert found.tests[0].p == pytest.approx(0.0213588, abs=5e-7)
 
 
 def test_one_key_with_two_numbers_is_refused() -> None:
