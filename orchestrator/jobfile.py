@@ -28,6 +28,8 @@ FLAGS = {
     "server_environment": "--server-env",
 }
 """Flags that are not called as the setting is."""
+ADDED = ("server_args", "server_environment")
+"""Settings whose flags, a word each, come after the words of the layers below instead of in their place."""
 UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
 _SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,6})?) ?([A-Za-z]*)")
@@ -163,8 +165,10 @@ def _overlay(kind: str, layers: list[tuple[str, Mapping[str, Any]]]) -> PlannedJ
                 continue
             origin = _flag(key) if source == "flag" else source
             _check_key(key, allowed, origin)
-            values[key] = _parsed(key, value, origin)
-            sources[key] = origin
+            parsed = _parsed(key, value, origin)
+            if source == "flag" and key in ADDED and isinstance(parsed, list) and isinstance(values.get(key), list):
+                parsed, origin = [*values[key], *parsed], f"{sources[key]}, then {origin}"
+            values[key], sources[key] = parsed, origin
     try:
         job = from_value(record, {"kind": kind, **values})
     except SchemaError as error:

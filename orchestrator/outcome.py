@@ -39,7 +39,7 @@ def error_of(state: RunState, *, job_kind: str, host: str) -> JobError | HostNot
         )
     if state.phase == "timed_out":
         return JobTimedOutError(
-            f"{run}: the deadline passed", hint=f"raise `deadline_s` in eagle3.toml, or lower --max-rows; {again}"
+            f"{run}: the deadline passed", hint=f"raise `deadline_s` in eagle3.toml, or {_less(job_kind)}; {again}"
         )
     if state.phase == "cancelled":
         return JobCancelledError(f"{run}: cancelled")
@@ -49,6 +49,11 @@ def error_of(state: RunState, *, job_kind: str, host: str) -> JobError | HostNot
             hint=f"{again}; `eagle3-remote cancel {state.run_id}` ends what may be left of this one",
         )
     return None
+
+
+def _less(job_kind: str) -> str:
+    """What makes a job of that kind shorter."""
+    return "ask for fewer loads, --repeats or --requests" if job_kind == "bench" else "lower --max-rows"
 
 
 def _again(run_id: str, job_kind: str, host: str) -> str:

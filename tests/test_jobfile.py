@@ -7,7 +7,7 @@ import pytest
 from orchestrator import jobfile
 from orchestrator.config import Config
 from orchestrator.errors import JobFileError
-from remote_payload.schema import StandaloneJob, to_json
+from remote_payload.schema import BenchJob, StandaloneJob, to_json
 
 PATHS = {"draft": "/d", "rows": "/r"}
 
@@ -93,6 +93,17 @@ def test_an_earlier_run_is_asked_for_again_and_flags_still_win() -> None:
     assert (job.draft, job.states, job.steps, job.threads, job.resume) == ("/d", (0, 2), 7, 2, "run-1")
     sources = {setting.key: setting.source for setting in planned.settings}
     assert (sources["draft"], sources["threads"]) == ("run run-1", "--threads")
+
+
+def test_words_for_the_server_come_after_those_below_them() -> None:
+    config = Config(path=Path("/p/eagle3.toml"), jobs={"bench": {"server_args": ["--attention-backend", "triton"]}})
+    flags = {"model": "/m", "server_args": ["--log-level", "info"], "server_environment": ["A=b"]}
+    planned = jobfile.plan("bench", config, None, flags)
+    assert isinstance(planned.job, BenchJob)
+    assert planned.job.server_args == ("--attention-backend", "triton", "--log-level", "info")
+    sources = {setting.key: setting.source for setting in planned.settings}
+    assert sources["server_args"] == "/p/eagle3.toml [jobs.bench], then --server-arg"
+    assert sources["server_environment"] == "--server-env"
 
 
 def test_a_job_file_of_another_kind_and_an_unknown_table(tmp_path: Path) -> None:

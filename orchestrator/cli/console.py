@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from orchestrator.records import RunRecord
+    from orchestrator.report.content import RunReport
     from orchestrator.report.question import Question
     from orchestrator.report.views import View
     from orchestrator.store import Store
@@ -152,16 +153,16 @@ def show_run(
     view: "View" = "report",
     question: "Question | None" = None,
     kept: bool = True,
-) -> None:
+) -> "RunReport | None":
     """A run with everything that can be said about its result; `question` is what its reader adds to the measured.
 
-    `kept`: whether it can be shown again; the demonstration's store goes away.
+    `kept`: whether it can be shown again; the demonstration's store goes away. Returns what was said; None = nothing.
     """
     if not as_json and not store.has_figures(record):
         from orchestrator.report.head import head
 
         out("\n".join(head(record, width())))  # the whole report would cost the import of numpy
-        return
+        return None
     from orchestrator.review import review
 
     report = review(store, record, question)
@@ -173,6 +174,7 @@ def show_run(
         from orchestrator.report.views import view_text
 
         out(view_text(report, view, width=width(), kept=kept))
+    return report
 
 
 def show_status(answer: "StatusAnswer", host_name: str, *, as_json: bool) -> None:

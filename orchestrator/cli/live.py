@@ -14,6 +14,7 @@ from remote_payload.schema import Event
 Tell = Callable[[Update], None]
 
 LINE_EVERY_S = 5.0  # a log file needs no more progress lines than this
+BAR_CELLS = 12
 
 
 @contextmanager
@@ -101,15 +102,24 @@ class _Lines:
 
 @contextmanager
 def _bars() -> Iterator[Tell]:
-    """One bar: what is going on now. It goes away with the phase it counts, and at the end."""
-    from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+    """One bar: what is going on now. It goes away with the phase it counts, and at the end.
 
-    name, counted, message = (
-        TextColumn(f"{{task.fields[{key}]}}", markup=False) for key in ("name", "counted", "message")
+    Counting that begins anew, as at the next point of a benchmark, is a new bar with a clock of its own. What stands
+    beside it is cut to the terminal's width, never the clock.
+    """
+    from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+    from rich.table import Column
+
+    name, counted = (
+        TextColumn(f"{{task.fields[{key}]}}", markup=False, table_column=Column(no_wrap=True, overflow="ellipsis"))
+        for key in ("name", "counted")
     )
-    columns = (name, BarColumn(), counted, TimeElapsedColumn(), message)
-    with Progress(*columns, console=console.rich_stderr(), transient=True) as progress:
-        shown: tuple[str, TaskID] | None = None
+    rest = Column(ratio=1, no_wrap=True, overflow="ellipsis")
+    message = TextColumn("{task.fields[message]}", markup=False, table_column=rest)
+    clock = TimeElapsedColumn(table_column=Column(min_width=7, no_wrap=True))
+    columns = (name, BarColumn(bar_width=BAR_CELLS), counted, clock, message)
+    with Progress(*columns, console=console.rich_stderr(), transient=True, expand=True) as progress:
+        shown: tuple[str, TaskID, float] | None = None
 
         def tell(update: Update) -> None:
             nonlocal shown
@@ -120,12 +130,18 @@ def _bars() -> Iterator[Tell]:
                     "counted": _cell(counted_text(event)),
                     "message": _cell(event.message),
                 }
-                if shown is None or shown[0] != event.name:
+                done = _finite(event.done) or 0.0
+                if shown is None or shown[0] != event.name or done < shown[2]:
                     if shown is not None:
                         progress.remove_task(shown[1])
-                    shown = event.name, progress.add_task("", total=None, **words)
-                progress.update(shown[1], completed=_finite(event.done) or 0, total=_finite(event.total), **words)
+                    shown = event.name, progress.add_task("", total=None, **words), done
+                shown = *shown[:2], done
+                progress.update(shown[1], completed=done, total=_finite(event.total), **words)
                 return
+            if shown is not None and isinstance(update, Progressed) and update.event.kind == "phase":
+                progress.remove_task(shown[1])
+                progress.refresh()
+                shown = None
             line = update_line(update)
             if line is not None:
                 progress.console.print(console.safe(line), markup=False, highlight=False)

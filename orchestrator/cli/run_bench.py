@@ -57,7 +57,12 @@ def _numbers(kind: Callable[[str], int | float]) -> Callable[..., list[int | flo
 @click.option("--draft-quantization", help="Of the drafter; unset it inherits the target's; unquant: none.")
 @click.option("--context-length", type=int, help="Longest context served.")
 @click.option("--mem-fraction", type=float, help="mem_fraction_static.")
-@click.option("--server-arg", "server_args", multiple=True, help="One more word for sglang.launch_server, verbatim.")
+@click.option(
+    "--server-arg",
+    "server_args",
+    multiple=True,
+    help="One more word for sglang.launch_server, verbatim, after those of eagle3.toml.",
+)
 @click.option("--server-env", "server_environment", multiple=True, metavar="NAME=VALUE", help="For the server alone.")
 @click.option("--server-python", help="Interpreter that runs SGLang. Default: one on the host that has it.")
 @click.option("--attach-url", help="Measure a server that is up already; it is left running.")

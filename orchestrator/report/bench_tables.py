@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from orchestrator.compare.served import LoadFigures, PairedLoad
+from orchestrator.compare.served_pairing import Pairing
 from orchestrator.compare.served_speed import Spread, tokens_of
 from orchestrator.compare.stats import Estimate, Proportion
 from orchestrator.report.bench_content import BenchReport
@@ -39,12 +40,19 @@ def pair_lines(pairs: Sequence[PairedLoad], width: int) -> list[str]:
     answers = [["load", "same outputs as plain", "plain with itself"]]
     for item in pairs:
         pairing = item.pairing
-        cost = number(pairing.step_cost) + (" SUSPICIOUS" if pairing.suspicious else "")
+        cost = _cost(pairing) + (" SUSPICIOUS" if pairing.suspicious else "")
         user, length = number(pairing.user_speedup), number(pairing.accept_length)
         speeds.append([load_name(item.spec), within(pairing.speedup), user, length, cost])
         same, itself = _out_of(pairing.identical), _out_of(pairing.plain_repeats_identical)
         answers.append([load_name(item.spec), same, itself])
     return [*listed(speeds, width), *listed(answers, width)]
+
+
+def _cost(pairing: Pairing) -> str:
+    """The step cost r with its interval."""
+    if pairing.step_cost_low is None or pairing.step_cost_high is None:
+        return number(pairing.step_cost)
+    return f"{number(pairing.step_cost)} [{number(pairing.step_cost_low)}, {number(pairing.step_cost_high)}]"
 
 
 def harness_lines(report: BenchReport, width: int) -> list[str]:

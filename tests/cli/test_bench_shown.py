@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+from orchestrator.cli.ending import end
+from orchestrator.errors import InvalidRunError
 from orchestrator.records import RunRecord
 from orchestrator.store import Store
 from remote_payload.schema import to_json
@@ -34,6 +36,22 @@ def test_it_is_shown_again_from_what_came_home(eagle: Eagle, record: RunRecord) 
     assert value["run"]["job_kind"] == "bench"
     assert len(value["requests"]) == 48
     assert value["result"]["workload"]["sha256"] == "cd" * 32
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_a_run_with_a_failed_request_ends_as_invalid(
+    store: Store, record: RunRecord, as_json: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    end(record, store, as_json=as_json)  # a sound one ends well
+    result, requests = made_paired()
+    broken = (dataclasses.replace(requests[0], error="HTTP 503", status=503), *requests[1:])
+    lines = "".join(f"{to_json(item)}\n" for item in broken)
+    files = {"bench.json": to_json(result).encode(), "requests.jsonl.gz": gzip.compress(lines.encode())}
+    put_files(store.run_dir(record.run_id), files)
+    with pytest.raises(InvalidRunError, match="is no measurement: 1 request failed") as caught:
+        end(record, store, as_json=as_json)
+    assert caught.value.exit_code == 5
+    assert "1 request failed" in capsys.readouterr().out
 
 
 def test_a_broken_line_is_named_with_its_file(eagle: Eagle, record: RunRecord, store: Store) -> None:

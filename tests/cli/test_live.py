@@ -79,6 +79,20 @@ def test_no_bar_stays_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     assert last.endswith("\x1b[2K")  # the last line it stood on is erased
 
 
+def test_counting_that_begins_anew_has_a_clock_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    long = "x" * 300
+    first = [progress("requests", done, 3, unit="requests", message=long) for done in range(4)]
+    text = on_a_terminal(monkeypatch, [*first, *(progress("requests", done, 3, message=long) for done in range(2))])
+    assert "0:00:" in text.rsplit("1/3", 1)[1]
+    assert "\u2026" in text.rsplit("1/3", 1)[1]  # the message is cut, not the clock
+
+
+def test_a_new_phase_takes_the_bar_of_the_last_one_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    phase = Progressed(event=Event(time_unix_s=1.0, kind="phase", name="stop", message="the server ends"))
+    text = on_a_terminal(monkeypatch, [progress("requests", 6, 7), phase])
+    assert "6/7" not in text.rsplit("the server ends", 1)[1]
+
+
 def test_lines_and_json_of_a_hostile_host(capsys: pytest.CaptureFixture[str]) -> None:
     with watching(as_json=False) as tell:
         _tell_all(tell)
