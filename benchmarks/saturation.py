@@ -19,7 +19,7 @@ from benchmarks.load_clients import OURS, THEIRS, Ran, Target, Work, run, stub_l
 from orchestrator.compare.served import CLIENT_BOUND
 from tests.support.served_models import write_target
 
-USERS = (64, 128, 256, 512, 768, 1024, 1536, 2048, 3072, 4096)
+USERS = (64, 128, 256, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144)
 TOKENS_PER_S, TOKENS, EACH = 25, 128, 2
 KEPT = 0.95
 GIVEN_UP = 0.7
@@ -114,8 +114,8 @@ def _limits(rises: dict[str, _Rise]) -> Line | Skipped:
         what=what,
         against=THEIRS,
         ratio=Spread.of([ours[0] / theirs[0]]),
-        ours=_limit_words(*ours),
-        theirs=_limit_words(*theirs),
+        ours="; ".join((_limit_words(*ours), *_alone(rises[OURS], rises[THEIRS]))),
+        theirs="; ".join((_limit_words(*theirs), *_alone(rises[THEIRS], rises[OURS]))),
     )
 
 
@@ -123,3 +123,8 @@ def _limit_words(users: int, is_its_own: bool) -> str:
     return (
         f"{users} users" if is_its_own else f"at least {users} users: above it the stub was late, or nothing was tried"
     )
+
+
+def _alone(rise: _Rise, other: _Rise) -> list[str]:
+    """The levels that the other was given up at."""
+    return [f"{users}: {_words(rise, users)}" for users in rise.ran if users not in other.ran]
