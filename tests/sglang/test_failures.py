@@ -20,12 +20,12 @@ from tests.support.served_models import write_hookless_target, write_wide_draft
 Asked = Callable[..., BenchJob]
 
 
-def failure(job: BenchJob, folder: Path, report: Callable[[Event], None] = lambda _: None) -> str:
+def failure(job: BenchJob, folder: Path, report: Callable[[Event], None] = lambda _: None, kind: str = "server") -> str:
     """What the job says when it fails, details included."""
     with pytest.raises(JobFailure) as raised:
         bench_job.run(job, folder, report)
     found = raised.value.failure
-    assert found.kind == "server", found
+    assert found.kind == kind, found
     return "\n".join((found.message, found.hint or "", *found.details))
 
 
@@ -49,8 +49,9 @@ def schedulers() -> Iterator[int]:
 
 
 def test_a_wrong_draft_path(asked: Asked, chain: dict[str, Any], tmp_path: Path) -> None:
-    said = failure(asked(**{**chain, "draft": str(tmp_path / "nothing")}), tmp_path)
-    assert str(tmp_path / "nothing") in said
+    """A folder is looked for before a start; a name of the hub is the server's to find."""
+    said = failure(asked(**{**chain, "draft": str(tmp_path / "nothing")}), tmp_path, kind="checkpoint")
+    assert f"`draft` is not there on the server: {tmp_path / 'nothing'}" in said
     assert list(schedulers()) == []
 
 
