@@ -15,6 +15,8 @@ from typing import Any
 import orchestrator
 from orchestrator.config import Config, read_toml
 from orchestrator.errors import JobFileError
+from orchestrator.flags import flag_of, is_flag, settings_in, with_flags
+from orchestrator.secret_settings import require_no_secret
 from remote_payload.schema import JOB_KINDS, Job, SchemaError, Setting
 from remote_payload.schema.record import from_value
 
@@ -22,14 +24,10 @@ EXPECT = "expect."
 """What the settings are called that hold expectations: a JSON list of conditions a metric."""
 MAX_DIGITS = 6
 """Of a layer's number: far more than any model has, far less than Python refuses to read."""
-FLAGS = {
-    "max_memory_bytes": "--max-memory",
-    "server_args": "--server-arg",
-    "server_environment": "--server-env",
-}
-"""Flags that are not called as the setting is."""
 ADDED = ("server_args", "server_environment")
 """Settings whose flags, a word each, come after the words of the layers below instead of in their place."""
+BUNDLED = "jobs/"
+"""How the sources of the tool's own defaults begin."""
 UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
 _SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,6})?) ?([A-Za-z]*)")
@@ -67,7 +65,7 @@ def plan(
 ) -> PlannedJob:
     """Overlay the layers and check the result. Raises JobFileError naming the source, the key and what is allowed."""
     bundled = bundled_folder() / f"{kind}.toml"
-    layers: list[tuple[str, Mapping[str, Any]]] = [(f"jobs/{kind}.toml", _read(bundled, kind))]
+    layers: list[tuple[str, Mapping[str, Any]]] = [(f"{BUNDLED}{kind}.toml", _read(bundled, kind))]
     if kind in config.jobs:
         layers.append((f"{config.path} [jobs.{kind}]", config.jobs[kind]))
     if earlier is not None:
@@ -163,7 +161,7 @@ def _overlay(kind: str, layers: list[tuple[str, Mapping[str, Any]]]) -> PlannedJ
             if key == "expect":
                 expected |= {setting.key: setting for setting in _expected(value, source)}
                 continue
-            origin = _flag(key) if source == "flag" else source
+            origin = flag_of(key) if source == "flag" else source
             _check_key(key, allowed, origin)
             parsed = _parsed(key, value, origin)
             if source == "flag" and key in ADDED and isinstance(parsed, list) and isinstance(values.get(key), list):
@@ -172,12 +170,9 @@ def _overlay(kind: str, layers: list[tuple[str, Mapping[str, Any]]]) -> PlannedJ
     try:
         job = from_value(record, {"kind": kind, **values})
     except SchemaError as error:
-        raise JobFileError(_explain(str(error), sources)) from None
+        raise JobFileError(_explain(str(error), allowed, sources)) from None
+    require_no_secret(job, sources)
     return PlannedJob(job=job, settings=(*_settings(job, allowed, sources), *expected.values()))
-
-
-def _flag(key: str) -> str:
-    return FLAGS.get(key, f"--{key.replace('_', '-')}")
 
 
 def _parsed(key: str, value: object, source: str) -> object:
@@ -197,16 +192,21 @@ def _check_key(key: str, allowed: list[str], source: str) -> None:
     raise JobFileError(f"{source}: unknown key `{key}`{guess}; allowed: {', '.join(allowed)}")
 
 
-def _explain(message: str, sources: Mapping[str, str]) -> str:
-    """`$.steps: expected int, ...` -> the same with the source in front; a missing key says which flag sets it."""
+def _explain(message: str, allowed: list[str], sources: Mapping[str, str]) -> str:
+    """`$.steps: expected int, ...` -> the same with the source in front; a missing key says which flag sets it.
+
+    What no file of the user's has set is called by its flag.
+    """
     path, _, rest = message.removeprefix("$").partition(": ")
     key = path.lstrip(".").split("[")[0].split(".")[0]
     if rest.startswith("missing key"):
-        return f"`{key}` is not set; give {_flag(key)} or set it in eagle3.toml or a job file"
+        return f"`{key}` is not set; give {flag_of(key)} or set it in eagle3.toml or a job file"
     if key:
         return f"{sources.get(key, 'job')}: `{key}`: {rest}"
-    named = next((name for name in sources if f"`{name}`" in rest), None)
-    return f"{sources[named]}: {rest}" if named else rest
+    filed = [name for name, source in sources.items() if not is_flag(source) and not source.startswith(BUNDLED)]
+    words = with_flags(rest, [name for name in allowed if name not in filed])
+    named = next((name for name in settings_in(rest, allowed) if name in filed), None)
+    return words if named is None else f"{sources[named]}: {words}"
 
 
 def _settings(job: Job, allowed: list[str], sources: Mapping[str, str]) -> tuple[Setting, ...]:

@@ -41,22 +41,22 @@ def test_layers_overlay_in_order_and_keep_their_source(tmp_path: Path) -> None:
     ("flags", "expected"),
     [
         ({"rows": "/r"}, "`draft` is not set; give --draft"),
-        ({**PATHS, "steps": 0}, "--steps: `steps` must be 1..16, found: 0"),
+        ({**PATHS, "steps": 0}, "`--steps` must be 1..16, found: 0"),
         ({**PATHS, "steps": "four"}, "--steps: `steps`: expected int, found: 'four'"),
         ({**PATHS, "dtype": "float8"}, "--dtype: `dtype`: expected one of 'float32', 'bfloat16', found: 'float8'"),
         ({**PATHS, "states": "0,x"}, "--states: each of `states` must be a hidden_states index"),
         ({**PATHS, "states": "0,-1"}, "found: '-1'"),
         ({**PATHS, "states": f"0,{'9' * 5000}"}, "--states: each of `states` must be a hidden_states index"),
-        ({**PATHS, "states": "2,2"}, "--states: `states` must not repeat an index"),
+        ({**PATHS, "states": "2,2"}, "`--states` must not repeat an index"),
         ({**PATHS, "max_memory_bytes": "20 parsecs"}, "--max-memory: expected a size with its unit, like `20GiB`"),
         ({**PATHS, "max_memory_bytes": "-1"}, "--max-memory: expected a size"),
         ({**PATHS, "max_memory_bytes": "9" * 5000}, "--max-memory: expected a size"),
         ({**PATHS, "max_memory_bytes": "20"}, "--max-memory: expected a size with its unit"),
-        ({**PATHS, "max_memory_bytes": "0B"}, "--max-memory: `max_memory_bytes` must be at least 1"),
+        ({**PATHS, "max_memory_bytes": "0B"}, "`--max-memory` must be at least 1"),
         ({**PATHS, "sweep": "all"}, "--sweep: `sweep`: expected one of 'full', 'wiring', found: 'all'"),
-        ({**PATHS, "heldout_merged": "/m"}, "`heldout_merged` belongs to `heldout`"),
-        ({**PATHS, "capture_rows": -1}, "--capture-rows: `capture_rows` must not be negative"),
-        ({**PATHS, "resume": "A b"}, "--resume: `resume` must be the id of a run, found: 'A b'"),
+        ({**PATHS, "heldout_merged": "/m"}, "`--heldout-merged` belongs to `--heldout`"),
+        ({**PATHS, "capture_rows": -1}, "`--capture-rows` must not be negative"),
+        ({**PATHS, "resume": "A b"}, "`--resume` must be the id of a run, found: 'A b'"),
         ({**PATHS, "stps": 3}, "--stps: unknown key `stps` (did you mean `steps`?); allowed: draft, rows"),
     ],
 )
@@ -104,6 +104,55 @@ def test_words_for_the_server_come_after_those_below_them() -> None:
     sources = {setting.key: setting.source for setting in planned.settings}
     assert sources["server_args"] == "/p/eagle3.toml [jobs.bench], then --server-arg"
     assert sources["server_environment"] == "--server-env"
+
+
+def test_a_mistake_speaks_of_flags_but_for_what_a_file_has_set() -> None:
+    config = Config(path=Path("/p/eagle3.toml"), jobs={"bench": {"num_steps": 1, "eagle_topk": 2}})
+    with pytest.raises(JobFileError) as caught:
+        jobfile.plan("bench", config, None, {"model": "/m", "draft": "/d", "num_draft_tokens": 16})
+    assert caught.value.message.startswith(
+        "/p/eagle3.toml [jobs.bench]: `--num-draft-tokens` = 16 is more than this tree holds: `num_steps` = 1 and "
+    )
+    with pytest.raises(JobFileError) as caught:
+        jobfile.plan("bench", Config(), None, {"model": "/m", "num_steps": 3, "eagle_topk": 1})
+    assert caught.value.message.startswith("`--num-steps, --eagle-topk` without a `--draft` would be left out")
+
+
+@pytest.mark.parametrize(
+    ("settings", "found"),
+    [
+        ({"server_args": ["--api-key", "k-123"]}, "--server-arg: the value of --api-key would be written"),
+        ({"server_args": ["--tp", "2", "--api-key=k-123"]}, "--server-arg: the value of --api-key would"),
+        ({"server_args": ["--admin-api", "k-123"]}, "--server-arg: the value of --admin-api would"),
+        (
+            {"server_args": ["--model-loader-extra-config", '{"api_key": "k-123"}']},
+            "--server-arg: a secret in the value of --model-loader-extra-config would",
+        ),
+        ({"server_args": ["--x", "redis://me:k-123@db"]}, "--server-arg: a secret in the value of --x would"),
+        ({"server_environment": ["A=b", "HF_TOKEN=k-123"]}, "--server-env: the value of HF_TOKEN would"),
+        ({"server_environment": ["DB=redis://me:k-123@db"]}, "--server-env: the value of DB would"),
+        ({"attach_url": "http://me:k-123@gpu1:30000"}, "`--attach-url` must be like http://127.0.0.1:30000, without a"),
+        ({"attach_url": "http://gpu1:30000?api_key=k-123"}, "`--attach-url` must be like http://127.0.0.1:30000"),
+    ],
+)
+def test_a_secret_is_refused_before_it_is_written_anywhere(settings: dict[str, object], found: str) -> None:
+    with pytest.raises(JobFileError) as caught:
+        jobfile.plan("bench", Config(), None, {"model": "/m", **settings})
+    assert caught.value.message.startswith(found)
+    assert "k-123" not in f"{caught.value.message}{caught.value.hint}"
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"server_args": ["--api-key-env", "--enable-metrics"]},
+        {"server_args": ["--tokenizer-path", "/m", "--json-model-override-args", '{"key": "a"}']},
+        {"server_environment": ["TOKENIZERS_PARALLELISM=false", "SGLANG_INIT_NEW_TOKEN_RATIO=0.7", "A=MY_KEY=c"]},
+        {"server_environment": ["SGLANG_X_KEY=1"], "attach_url": "http://gpu1:30000/v1"},
+    ],
+)
+def test_what_only_looks_like_a_secret_is_passed_on(settings: dict[str, object]) -> None:
+    jobfile.plan("bench", Config(), None, {"model": "/m", **settings})
 
 
 def test_a_job_file_of_another_kind_and_an_unknown_table(tmp_path: Path) -> None:

@@ -68,7 +68,7 @@ def test_a_list_that_is_none_is_refused(eagle: Eagle) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--attach-url", "http://127.0.0.1:1", "--with-baseline"), "`with_baseline` needs a server of our own"),
+        (("--attach-url", "http://127.0.0.1:1", "--with-baseline"), "`--with-baseline` needs a server of our own"),
         (("--prompts", "random"), "random tokens say nothing about acceptance"),
         (("--server-env", "A"), "NAME=VALUE"),
     ],

@@ -1,0 +1,64 @@
+"""Secrets among a job's settings, refused: a job is written down on both machines, a secret nowhere."""
+
+import re
+from collections.abc import Mapping
+
+from orchestrator.errors import JobFileError
+from orchestrator.flags import flag_of
+from remote_payload.schema import Job
+
+_WORDS = r"api[-_]?key|password|passwd|secret|credential|private[-_]?key|access[-_]?key|auth[-_]?token|hf[-_]token"
+_SHORTENED = r"(?:admin-)?api(?:-ke?)?"
+"""As argparse takes it for --api-key."""
+_OPTION = re.compile(rf"--(?:[\w-]*(?:{_WORDS})|{_SHORTENED})(?P<value>=.*)?", re.IGNORECASE | re.DOTALL)
+_INSIDE = re.compile(rf"""(?:{_WORDS})['"]?\s{{0,8}}[=:]\s{{0,8}}['"]?\w""", re.IGNORECASE)
+_URL = re.compile(r"://[^\s/:@'\"]{0,128}:[^\s/@'\"]{1,512}@")
+_VARIABLE = re.compile(
+    r"(?:^|_)(?:TOKEN|[A-Z]*KEY|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?)=(?P<value>.+)",
+    re.IGNORECASE | re.DOTALL,
+)
+_HARMLESS = re.compile(r"[\d.+-]*|true|false|none|null|auto|default", re.IGNORECASE)
+"""Values that are no secret, whatever their name: SGLANG_X_KEY=1."""
+_HINT = (
+    "give a variable that holds it: its name to `secrets` of the host in eagle3.toml, its value to this laptop's "
+    "environment; --api-key-env names the one with the server's API key"
+)
+
+
+def require_no_secret(job: Job, sources: Mapping[str, str]) -> None:
+    """Raise JobFileError for a secret in what the server is started with; the message does not hold it.
+
+    By the names that secrets go by: an option, a key within a value, a variable, the password of an address.
+    """
+    for key, found in (
+        ("server_args", _in_words(getattr(job, "server_args", ()))),
+        ("server_environment", _in_variables(getattr(job, "server_environment", ()))),
+    ):
+        if found is not None:
+            source = sources.get(key, flag_of(key))
+            raise JobFileError(
+                f"{source}: {found} would be written into the run's files, here and on the host", hint=_HINT
+            )
+
+
+def _in_words(words: tuple[str, ...]) -> str | None:
+    last = ""
+    for number, word in enumerate(words):
+        name = word.partition("=")[0]
+        last = name if name.startswith("--") else last
+        option, after = _OPTION.fullmatch(word), words[number + 1 : number + 2]
+        if option is not None and (option["value"] or (after and not after[0].startswith("--"))):
+            return f"the value of {name}"
+        if option is None and (_INSIDE.search(word) or _URL.search(word)):
+            return f"a secret in the value of {last or 'a word'}"
+    return None
+
+
+def _in_variables(pairs: tuple[str, ...]) -> str | None:
+    for pair in pairs:
+        name = pair.partition("=")[0]
+        held = _VARIABLE.search(pair)
+        is_named = held is not None and pair.index("=") == held.start("value") - 1
+        if (held is not None and is_named and not _HARMLESS.fullmatch(held["value"])) or _URL.search(pair):
+            return f"the value of {name}"
+    return None
