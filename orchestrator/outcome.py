@@ -1,5 +1,7 @@
 """How a run ended -> the error to raise. Pure."""
 
+from dataclasses import fields, replace
+
 from orchestrator.errors import (
     CheckpointError,
     HostNotReadyError,
@@ -11,7 +13,8 @@ from orchestrator.errors import (
     JobTimedOutError,
     RowsError,
 )
-from remote_payload.schema import Failure, RunState
+from orchestrator.flags import with_flags
+from remote_payload.schema import JOB_KINDS, Failure, RunState
 
 _BY_FAILURE: dict[str, type[JobError] | type[HostNotReadyError]] = {
     "checkpoint": CheckpointError,
@@ -21,21 +24,27 @@ _BY_FAILURE: dict[str, type[JobError] | type[HostNotReadyError]] = {
 }
 
 
-def error_of(state: RunState, *, job_kind: str, host: str) -> JobError | HostNotReadyError | None:
+def error_of(
+    state: RunState, *, job_kind: str, host: str, root: str = "~/.eagle3-remote"
+) -> JobError | HostNotReadyError | None:
     """The error that a terminal state means; None for a run that succeeded or is not over.
 
-    `host` is its name as the user gave it, for the command that goes on with the work.
+    `host` is its name as the user gave it, for the command that goes on with the work; `root`: the tool's there.
     """
     run, again = f"run {state.run_id}", _again(state.run_id, job_kind, host)
     logs = f"`eagle3-remote logs {state.run_id}` shows what the job printed"
     if state.phase == "failed":
+        if job_kind == "bench" and state.failure is not None:
+            return _failed_bench(state.failure, f"{root}/runs/{state.run_id}/server-N.log on {host}", logs)
         return _failed(state, logs)
     if state.phase == "killed":
         return JobKilledError(f"{run}: the job was ended by {state.signal or 'a signal'}", hint=f"{logs}; {again}")
     if state.phase == "out_of_memory":
         return JobOutOfMemoryError(
             f"{run}: the kernel ended the job because memory ran out",
-            hint="one row is in memory at a time, so fewer rows do not help: try --dtype bfloat16, or another host",
+            hint="what the server loads does not fit: look at the host's `free` and its cgroup's limit, or take another"
+            if job_kind == "bench"
+            else "one row is in memory at a time, so fewer rows do not help: try --dtype bfloat16, or another host",
         )
     if state.phase == "timed_out":
         return JobTimedOutError(
@@ -69,6 +78,18 @@ def _failed(state: RunState, logs: str) -> JobError | HostNotReadyError:
     if failure is None:
         return JobError(f"run {state.run_id}: the job failed with exit code {state.exit_code}", hint=logs)
     return _BY_FAILURE.get(failure.kind, JobError)(_words(failure), hint=failure.hint or logs)
+
+
+def _failed_bench(failure: Failure, log: str, logs: str) -> JobError | HostNotReadyError:
+    """In flags; with the place of the server's log, which is too long to come home."""
+    names = [field.name for field in fields(JOB_KINDS["bench"])]
+    hint = None if failure.hint is None else with_flags(failure.hint, names)
+    if failure.kind == "server":
+        hint = "; ".join([*([] if hint is None else [hint]), f"its whole log: {log}"])
+    elif failure.kind == "rows" and hint is None:
+        hint = "each line of --prompts is an object with `input_ids`, `messages` or `text`"
+    told = replace(failure, message=with_flags(failure.message, names), hint=hint)
+    return _BY_FAILURE.get(failure.kind, JobError)(_words(told), hint=told.hint or logs)
 
 
 def _words(failure: Failure) -> str:

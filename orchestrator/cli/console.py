@@ -101,10 +101,22 @@ def rich_stderr() -> "Console":
 
 
 def show_error(error: Eagle3Error) -> None:
-    """`error: ...`, and `hint: ...` on its own line."""
-    _write(sys.stderr, f"{_coloured('error:', _RED)} {safe(error.message)}\n")
+    """`error: ...`, and `hint: ...` on its own line; on a terminal broken between words, elsewhere a line each."""
+    _write(sys.stderr, f"{_coloured('error:', _RED)} {_fitting(safe(error.message), 'error: ')}\n")
     if error.hint:
-        _write(sys.stderr, f"{_coloured('hint:', _CYAN)} {safe(error.hint)}\n")
+        _write(sys.stderr, f"{_coloured('hint:', _CYAN)} {_fitting(safe(error.hint), 'hint: ')}\n")
+
+
+def _fitting(text: str, before: str) -> str:
+    """The text as the terminal has room for it."""
+    if not sys.stderr.isatty():
+        return text
+    import shutil
+
+    from orchestrator.report.lines import folded
+
+    columns = shutil.get_terminal_size((WIDTH, 24)).columns
+    return folded(text, max(columns, LEAST_WIDTH), len(before))
 
 
 def show_bug(error: BaseException) -> None:

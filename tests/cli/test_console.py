@@ -73,6 +73,25 @@ def test_colour_only_on_a_terminal_that_wants_it() -> None:
     assert b"\x1b" not in _on_a_terminal(code, TERM="dumb")
 
 
+def test_an_error_is_broken_between_words_on_a_terminal_and_its_commands_stay_whole() -> None:
+    command = "`eagle3-remote runs show run-20260102-0304-ab12cd --verbose`"
+    code = (
+        "console.show_error(console.Eagle3Error('the server failed, it ended with exit code 1: the "
+        f"target cannot be read\\n  - {'word ' * 20}end', hint='look at its log, or say {command} to see it all'))"
+    )
+    lines = _on_a_terminal(code, NO_COLOR="1", COLUMNS="60").decode().split("\r\n")
+    assert lines == [
+        "error: the server failed, it ended with exit code 1: the",
+        "  target cannot be read",
+        f"  - {'word ' * 11}".rstrip(),
+        f"    {'word ' * 9}end",
+        "hint: look at its log, or say",
+        f"  {command}",
+        "  to see it all",
+        "",
+    ]
+
+
 def test_job_output_is_raw_in_a_pipe_and_harmless_on_a_terminal() -> None:
     code = r"console.raw(b'a\x1b[2Jb\r50%\tc\xff\n', 'stdout')"
     assert _on_a_terminal(code) == rb"a\x1b[2Jb" + b"\r50%\tc" + rb"\xff" + b"\r\n"

@@ -1,0 +1,64 @@
+"""What the end of a run is called, and what to try."""
+
+import pytest
+
+from orchestrator.errors import JobError, RowsError
+from orchestrator.outcome import error_of
+from remote_payload.schema import Failure, RunState
+from remote_payload.schema.run import RunPhase
+
+
+def ended(phase: RunPhase, kind: str, failure: Failure | None = None) -> JobError:
+    state = RunState(run_id="run-a", sequence=9, phase=phase, exit_code=1, failure=failure)
+    error = error_of(state, job_kind=kind, host="gpu1", root="/data/e3")
+    assert isinstance(error, JobError)
+    return error
+
+
+def test_a_served_benchmark_that_fails_speaks_of_flags_and_says_where_the_servers_log_is() -> None:
+    failure = Failure(
+        kind="server",
+        message="the server failed: `num_steps` is given without `eagle_topk`",
+        hint="give all three of `num_steps`, `eagle_topk` and `num_draft_tokens`, check the host's `exec_prefix`",
+        details=("a line of its `log`",),
+    )
+    error = ended("failed", "bench", failure)
+    assert error.message == (
+        "the server failed: `--num-steps` is given without `--eagle-topk`\n  - a line of its `log`"
+    )
+    assert error.hint == (
+        "give all three of `--num-steps`, `--eagle-topk` and `--num-draft-tokens`, check the host's `exec_prefix`; "
+        "its whole log: /data/e3/runs/run-a/server-N.log on gpu1"
+    )
+    assert error.exit_code == 20
+
+
+def test_a_value_beside_a_setting_goes_along() -> None:
+    hint = "choose another backend in `server_args`, or `eagle_topk = 1`"
+    error = ended("failed", "bench", Failure(kind="job", message="no", hint=hint))
+    assert error.hint == "choose another backend in `--server-arg`, or `--eagle-topk 1`"
+
+
+def test_prompts_that_cannot_be_used_need_no_log() -> None:
+    error = ended("failed", "bench", Failure(kind="rows", message="line 3: expected JSON"))
+    assert isinstance(error, RowsError)
+    assert error.hint == "each line of --prompts is an object with `input_ids`, `messages` or `text`"
+
+
+@pytest.mark.parametrize(
+    ("phase", "kind", "words"),
+    [
+        ("timed_out", "bench", "or ask for fewer loads, --repeats or --requests; launch it again"),
+        ("timed_out", "standalone", "or lower --max-rows; `eagle3-remote run standalone --host gpu1 --resume run-a`"),
+        ("out_of_memory", "bench", "what the server loads does not fit"),
+        ("out_of_memory", "standalone", "try --dtype bfloat16"),
+    ],
+)
+def test_what_to_try_is_of_the_jobs_own_kind(phase: RunPhase, kind: str, words: str) -> None:
+    assert words in str(ended(phase, kind).hint)
+
+
+def test_the_drafters_test_keeps_its_words() -> None:
+    failure = Failure(kind="job", message="`steps` is `num_steps`", hint="see `states`")
+    error = ended("failed", "standalone", failure)
+    assert (error.message, error.hint) == ("`steps` is `num_steps`", "see `states`")
