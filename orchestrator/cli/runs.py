@@ -9,11 +9,11 @@ import click
 from orchestrator.cli import console
 from orchestrator.cli.asked import question, step_cost_option
 from orchestrator.cli.store_commands import add_store_commands
-from orchestrator.errors import InvalidRunError
+from orchestrator.errors import InvalidRunError, UsageError
 from orchestrator.store import Store
 
 if TYPE_CHECKING:
-    from orchestrator.records import RunLabels
+    from orchestrator.records import RunLabels, RunRecord
     from orchestrator.report.views import View
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -72,14 +72,31 @@ def show(run_id: str, max_new_tokens: int | None, view: "View | None", step_cost
     store = Store.default()
     run_id = store.resolve(run_id)
     if store.is_imported(run_id):
+        _require_standalone(None, view, step_cost, max_new_tokens)
         _show_imported(store, run_id, as_json=as_json)
         return
     labels = store.labels(run_id)
     record = dataclasses.replace(store.load_exact(run_id), tags=labels.tags)
+    _require_standalone(record, view, step_cost, max_new_tokens)
     asked = question(step_cost, max_new_tokens)
     console.show_run(record, store, as_json=as_json, view=view or "report", question=asked)
     if not as_json:
         _show_labels(labels)
+
+
+def _require_standalone(
+    record: "RunRecord | None", view: "View | None", step_cost: str | None, max_new_tokens: int | None
+) -> None:
+    """What is asked of a drafter's test has no answer in a run of another kind (None: an imported one)."""
+    kind = "imported" if record is None else record.job_kind
+    asked = {"--depths": view == "depths", "--rules": view == "rules", "--step-cost": step_cost is not None}
+    given = [flag for flag, is_given in asked.items() if is_given]
+    given += [] if max_new_tokens is None else ["--max-new-tokens"]
+    if given and kind != "standalone":
+        raise UsageError(
+            f"{', '.join(given)}: expected a run of kind standalone, this one is: {kind}",
+            hint="its report without them says all there is; --verbose has every check, --json every figure",
+        )
 
 
 def _show_imported(store: Store, run_id: str, *, as_json: bool) -> None:

@@ -54,6 +54,17 @@ def test_a_run_with_a_failed_request_ends_as_invalid(
     assert "1 request failed" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    "asked", [("--depths",), ("--rules",), ("--step-cost", "1.9"), ("--max-new-tokens", "8"), ("--rules", "--json")]
+)
+def test_what_only_a_drafters_test_can_answer_is_refused(
+    eagle: Eagle, record: RunRecord, asked: tuple[str, ...]
+) -> None:
+    answer = eagle("runs", "show", record.run_id, *asked)
+    assert answer.code == 2
+    assert f"{asked[0]}: expected a run of kind standalone, this one is: bench" in answer.err
+
+
 def test_a_broken_line_is_named_with_its_file(eagle: Eagle, record: RunRecord, store: Store) -> None:
     path = store.run_dir(record.run_id).result
     bench = (path / "bench.json").read_bytes()
