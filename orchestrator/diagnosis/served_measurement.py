@@ -65,7 +65,7 @@ def _failed(load: LoadFigures, where: str) -> CheckResult:
         severity="fatal",
         cause="engine",
         evidence=(count("failed requests", load.failed, sent),),
-        remedy=("see requests.jsonl.gz for each error; lower the concurrency, or raise request_timeout_s",),
+        remedy=("see requests.jsonl.gz for each error; lower the concurrency, or raise --request-timeout-s",),
         refuted_by="a run without failed requests",
     )
 
