@@ -15,6 +15,8 @@ Tell = Callable[[Update], None]
 
 LINE_EVERY_S = 5.0  # a log file needs no more progress lines than this
 BAR_CELLS = 12
+WIDE = 100
+"""Columns of a terminal below which the words need the bar's room."""
 
 
 @contextmanager
@@ -63,11 +65,12 @@ def _event_line(event: Event) -> str:
 
 
 def counted_text(event: Event) -> str:
-    """How far it is, e.g. `3/12 rows`; empty where the event does not say."""
+    """How far it is, e.g. `3/12 rows`; empty where the event does not say. What its name says already is left out."""
     if event.done is None:
         return ""
     of = "" if event.total is None else f"/{_count(event.total)}"
-    return f"{_count(event.done)}{of}{f' {event.unit}' if event.unit else ''}"
+    unit = "" if event.unit in (None, event.name) else f" {event.unit}"
+    return f"{_count(event.done)}{of}{unit}"
 
 
 def _count(value: float) -> str:
@@ -117,8 +120,9 @@ def _bars() -> Iterator[Tell]:
     rest = Column(ratio=1, no_wrap=True, overflow="ellipsis")
     message = TextColumn("{task.fields[message]}", markup=False, table_column=rest)
     clock = TimeElapsedColumn(table_column=Column(min_width=7, no_wrap=True))
-    columns = (name, BarColumn(bar_width=BAR_CELLS), counted, clock, message)
-    with Progress(*columns, console=console.rich_stderr(), transient=True, expand=True) as progress:
+    terminal = console.rich_stderr()
+    bar = [BarColumn(bar_width=BAR_CELLS)] if terminal.width >= WIDE else []
+    with Progress(name, *bar, counted, clock, message, console=terminal, transient=True, expand=True) as progress:
         shown: tuple[str, TaskID, float] | None = None
 
         def tell(update: Update) -> None:

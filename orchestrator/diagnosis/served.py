@@ -11,7 +11,8 @@ from orchestrator.diagnosis.served_headline import ServedVerdict, top_line
 from orchestrator.diagnosis.served_measurement import CACHE, check_load, warm_together
 from orchestrator.diagnosis.served_pairs import check_pairs
 from orchestrator.diagnosis.served_whole import check_answers, check_machine, check_warm_up, check_workload
-from remote_payload.schema.bench import BenchResult, MachineSample, RequestSample
+from remote_payload.schema.bench import BenchResult, RequestSample
+from remote_payload.schema.bench_machine import MachineSample
 
 SEVERITIES: tuple[Severity, ...] = ("fatal", "serious", "minor", "note")
 

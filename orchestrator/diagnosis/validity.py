@@ -12,7 +12,8 @@ from orchestrator.diagnosis.finding import CheckResult
 from orchestrator.diagnosis.served_measurement import CACHE, REQUESTS, TRAFFIC, check_load
 from orchestrator.diagnosis.served_pairs import BASELINE, check_baseline
 from orchestrator.diagnosis.served_whole import check_answers, check_machine, check_workload
-from remote_payload.schema.bench import BenchResult, MachineSample, RequestSample
+from remote_payload.schema.bench import BenchResult, RequestSample
+from remote_payload.schema.bench_machine import MachineSample
 
 SLOWDOWNS = {0x08: "hardware slowdown", 0x20: "software thermal limit", 0x40: "heat", 0x80: "power brake"}
 """Bits of nvidia-smi's active clock reasons that slow a GPU below what it can; a power cap is its usual state."""

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from orchestrator.compare.served import ServedFigures, served_figures
 from orchestrator.compare.served_harness import HarnessFigures, harness_figures
 from orchestrator.diagnosis.served import ServedDiagnosis, diagnose_served
-from remote_payload.schema.bench import BenchResult, MachineSample, RequestSample
+from remote_payload.schema.bench import BenchResult, RequestSample
+from remote_payload.schema.bench_machine import MachineSample
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,8 @@ from orchestrator.records import read_record
 from orchestrator.store.files import read_text, translated
 from remote_payload.rundir import RunDir
 from remote_payload.schema import Manifest, ManifestFile, ReadingHits, RowFacts, StandaloneResult
-from remote_payload.schema.bench import BenchResult, MachineSample, RequestSample
+from remote_payload.schema.bench import BenchResult, RequestSample
+from remote_payload.schema.bench_machine import MachineSample
 from remote_payload.schema.record import Record
 
 _CHUNK_BYTES = 1 << 20

@@ -193,25 +193,6 @@ class WorkloadFacts(Record):
     """`served` where messages went through the served chat template."""
 
 
-class MachineSample(Record):
-    """The machine at one moment of a point; a GPU a sample."""
-
-    kind: Literal["machine"] = "machine"
-    time_unix_s: float
-    gpu: int | None
-    """None = the CPU's figures."""
-    sm_clock_mhz: float | None = None
-    memory_clock_mhz: float | None = None
-    power_w: float | None = None
-    temperature_c: float | None = None
-    throttle: str | None = None
-    memory_used_bytes: int | None = None
-    utilization: float | None = None
-    """Share of time busy, 0..1."""
-    load_1min: float | None = None
-    cpu_clock_mhz: float | None = None
-
-
 class HarnessRun(Record):
     """SGLang's own tool, run unchanged: its line, and how it was called."""
 
@@ -221,6 +202,15 @@ class HarnessRun(Record):
     result_file: str | None
     """Name of its JSONL in the result folder."""
     output_tail: str = ""
+    concurrency: int | None = None
+    """Its `--max-concurrency`; None = a rate was given, or an older record."""
+    request_rate: float | None = None
+    repeat: int | None = None
+    """None = an older record."""
+    requests: int | None = None
+    """How many it was to send; None = an older record."""
+    flushed: bool | None = None
+    """Whether the prefix cache was flushed just before; its own warm-up asks the first prompt again after that."""
 
 
 class BenchResult(Record):

@@ -128,6 +128,8 @@ class Event(Record):
     done: float | None = None
     total: float | None = None
     unit: str | None = None
+    figures: dict[str, float] | None = None
+    """What was seen so far, for programs: e.g. `output_tok_s`, `accept_length`, `left_s`; only what is known."""
 
 
 class ManifestFile(Record):

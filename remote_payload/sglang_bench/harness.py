@@ -5,6 +5,7 @@ warms up with one short request, the first prompt; the cache is flushed before i
 """
 
 import json
+import re
 import time
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -14,11 +15,12 @@ from remote_payload.schema.bench import HarnessRun
 from remote_payload.schema.bench_job import BenchJob
 from remote_payload.sglang_bench.client import Load, sampling_of
 from remote_payload.sglang_bench.command import path_of, python_of
+from remote_payload.sglang_bench.course import Course
 from remote_payload.sglang_bench.environment import secret_values, server_environment
 from remote_payload.sglang_bench.info import flush
 from remote_payload.sglang_bench.launch import Order, Process
-from remote_payload.sglang_bench.points import in_words, requests_of
-from remote_payload.sglang_bench.progress import Journal
+from remote_payload.sglang_bench.plan import in_words, requests_of
+from remote_payload.sglang_bench.progress import Journal, place, requests_event
 from remote_payload.sglang_bench.prompt import Prompt
 from remote_payload.sglang_bench.redact import redact_argv, redact_json, redact_text
 from remote_payload.sglang_bench.server import Running
@@ -29,6 +31,9 @@ PROMPTS_NAME = "harness-prompts.json"
 OLD_MODULE = "sglang.bench_serving"
 TAIL_CHARACTERS = 4000
 LOOK_S = 0.25
+BAR_S = "1"
+"""Seconds between two states of its progress bar, for the versions of tqdm that can be told."""
+_BAR = re.compile(r"\d%\|[^|]*\| (?P<done>\d{1,9})/(?P<total>\d{1,9}) \[")
 GRACE_S = 5.0
 """Between TERM and KILL of a tool that did not end in time."""
 
@@ -57,18 +62,20 @@ def prompts_file(workload: Workload, count: int) -> str:
 class Harness:
     """Runs its tool for one job; each call leaves `harness-N.jsonl` in the result folder, and a log beside it."""
 
-    def __init__(self, job: BenchJob, folder: Path, journal: Journal, module: str | None) -> None:
-        self._job, self._folder, self._journal = job, folder, journal
+    def __init__(self, job: BenchJob, folder: Path, journal: Journal, course: Course, module: str | None) -> None:
+        self._job, self._folder, self._journal, self._course = job, folder, journal, course
         self._module = module or OLD_MODULE
         self.runs: list[HarnessRun] = []
 
-    def run(self, running: Running, workload: Workload, load: Load) -> None:
-        """One load; how the call ended, whatever it was, is in its record.
+    def run(self, running: Running, workload: Workload, load: Load, repeat: int) -> None:
+        """One load, once; how the call ended, whatever it was, is in its record.
 
         Raises JobFailure: server when that dies or hangs meanwhile, job when there is no such Python.
         """
         side, what, number = running.facts.side, in_words(load), len(self.runs)
-        self._journal.phase("harness", f"{side}, {what}")
+        self._course.begin()
+        where = f"call {self._course.number} of {self._course.points}"
+        self._journal.phase("harness", f"{where}: {side}, {what}, repeat {repeat + 1} of {self._job.repeats}")
         result = f"harness-{number}.jsonl"
         count = requests_of(self._job, workload, load)
         files = {} if workload.form == "random" else {PROMPTS_NAME: prompts_file(workload, count)}
@@ -80,7 +87,8 @@ class Harness:
             files=files,
             wanted=(result,),
         )
-        if not flush(running.url, running.key):
+        flushed = flush(running.url, running.key)
+        if not flushed:
             self._journal.warn("not_flushed", f"{side}, {what}: the server did not flush its prefix cache")
         tool = self._call(order, running, number, self._job.request_timeout_s * count)
         text = _without_secrets(tool.returned().get(result, ""), self._hidden(running))
@@ -90,20 +98,26 @@ class Harness:
         if code != 0 or not text:
             end = f"ended with exit code {code}" if code != 0 else "left no result file"
             self._journal.warn("harness", f"SGLang's own tool {end} ({side}, {what})")
+        self._course.end()
         self.runs.append(
             HarnessRun(
                 side=side,
                 argv=redact_argv((*self._job.exec_prefix, *order.argv), self._hidden(running)),
                 returncode=code,
                 result_file=result if text else None,
-                output_tail="\n".join(tool.log.tail)[-TAIL_CHARACTERS:],
+                output_tail="\n".join(line for line in tool.log.tail if not _BAR.search(line))[-TAIL_CHARACTERS:],
+                concurrency=load.users,
+                request_rate=load.rate,
+                repeat=repeat,
+                requests=count,
+                flushed=flushed,
             )
         )
 
     def _environment(self, running: Running) -> dict[str, str]:
         """As the server's: behind an `exec_prefix` nothing may be inherited."""
         key = {} if running.key is None else {"OPENAI_API_KEY": running.key}  # where the tool looks for it
-        return {**server_environment(self._job, self._folder.parent), **key}
+        return {"TQDM_MININTERVAL": BAR_S, **server_environment(self._job, self._folder.parent), **key}
 
     def _hidden(self, running: Running) -> tuple[str, ...]:
         return tuple({*running.hidden, *secret_values(self._job, self._folder.parent)})
@@ -113,7 +127,7 @@ class Harness:
         hidden = self._hidden(running)
         log = self._folder.parent / f"harness-{number}.log"
         try:
-            tool = Process(self._job.exec_prefix, order, log, hidden=hidden)
+            tool = Process(self._job.exec_prefix, order, log, hidden=hidden, on_line=self._tell)
         except JobFailure as failed:
             raise job_failure(f"SGLang's own tool cannot be run: {failed.failure.message}") from None
         until_s = time.monotonic() + limit_s
@@ -127,6 +141,14 @@ class Harness:
             tool.end(GRACE_S)
         running.check()
         return tool
+
+    def _tell(self, line: str, _now_s: float) -> None:
+        """Where its own bar stands; without one it says nothing on the way."""
+        found = _BAR.search(line)
+        if found is not None:
+            done, total = int(found["done"]), max(1, int(found["total"]))
+            figures = place(self._course, min(1.0, done / total))
+            self._journal.pass_on(requests_event(done, total, figures, "SGLang's own tool"))
 
     def _argv(self, url: str, workload: Workload, load: Load, result: str) -> tuple[str, ...]:
         """Its command line; the options are those that versions since 0.4.5 have in common.
@@ -148,7 +170,6 @@ class Harness:
         else:
             words += ["--dataset-name", "sharegpt", "--dataset-path", PROMPTS_NAME]
             words += ["--sharegpt-output-len", str(job.max_new_tokens)]
-        words += ["--disable-tqdm"]
         words += ["--apply-chat-template"] if workload.form == "messages" else []
         words += [] if job.ignore_eos else ["--disable-ignore-eos"]
         if job.temperature != 0.0 or job.top_p is not None or job.top_k is not None:

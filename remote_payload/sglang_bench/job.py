@@ -19,7 +19,8 @@ from remote_payload.sglang_bench.folders import require_folders
 from remote_payload.sglang_bench.harness import Harness, require_text
 from remote_payload.sglang_bench.installed import installed_sglang
 from remote_payload.sglang_bench.machine_samples import Machine
-from remote_payload.sglang_bench.points import Points, Start, loads, spare_needed, starts
+from remote_payload.sglang_bench.plan import Start, loads, spare_needed, starts
+from remote_payload.sglang_bench.points import Points
 from remote_payload.sglang_bench.progress import Journal, Report
 from remote_payload.sglang_bench.server import Running, attach, start
 from remote_payload.sglang_bench.template import render
@@ -75,12 +76,13 @@ class _Bench:
         self._is_rendered = False
         self._servers: list[ServerFacts] = []
         self._gpus: tuple[str, ...] | None = None
-        self.harness = Harness(job, folder, journal, installed.bench_module)
+        self.harness = Harness(job, folder, journal, points.course, installed.bench_module)
 
     def run(self, began_s: float) -> None:
         """Every start in its order. Raises JobFailure."""
         for number, one in enumerate(starts(self._job)):
-            running = self._running(one, number)
+            with self._points.course.starting():
+                running = self._running(one, number)
             try:
                 for _ in self._on(running, one, number):
                     self.write(began_s, whole=False, running=running)
@@ -107,7 +109,7 @@ class _Bench:
                 if self._job.harness == "own":
                     self._points.measure(running, self._prompts, load, repeat, number)
                 else:
-                    self.harness.run(running, self._prompts, load)
+                    self.harness.run(running, self._prompts, load, repeat)
                 yield
 
     def _render(self, running: Running) -> None:

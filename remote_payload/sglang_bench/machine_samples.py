@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from remote_payload.bounded import BoundedChild
-from remote_payload.schema.bench import MachineSample
+from remote_payload.schema.bench_machine import MachineSample
 from remote_payload.schema.record import to_json
 
 NAME = "machine.jsonl.gz"

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from remote_payload.schema.bench import ServerPhase
+from remote_payload.sglang_bench.rules import rank_of
 
 FIRST = "imports"
 _BEGINS: tuple[tuple[str, re.Pattern[str]], ...] = (
@@ -16,6 +17,7 @@ _BEGINS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("graphs", re.compile(r"Capture [\w -]*(?:graphs?|extend) begin|Capturing batches|Capture (?:cuda|cpu) graph")),
     ("warm-up", re.compile(r"max_total_num_tokens=\d+|Application startup complete|Uvicorn running on")),
 )
+_LOAD = re.compile(r"Load (?:draft )?weight begin")
 _BAR = re.compile(r"(?P<what>[\w ()=.-]+?):?\s+\d+%.*?(?P<done>\d+)/(?P<total>\d+)\b")
 
 
@@ -29,24 +31,26 @@ class Bar:
 
 
 class PhaseClock:
-    """Times the phases of one start. `tell(name)` is called when one begins."""
+    """Times the phases of one start. `tell(name, whose)` is called when one begins; see `Models.whose`."""
 
-    def __init__(self, now_s: float, tell: Callable[[str], None]) -> None:
+    def __init__(self, now_s: float, tell: Callable[[str, str], None]) -> None:
         self._tell = tell
+        self._models = Models()
         self._seconds: dict[str, float] = {}
         self.name: str | None = FIRST
         self.since_s = now_s
-        tell(FIRST)
+        tell(FIRST, "")
 
     def read(self, line: str, now_s: float) -> None:
         """Take one line of the log."""
         if self.name is None:
             return
         begun = phase_of(line)
+        self._models.read(line)
         if begun is not None and begun != self.name and not (self.name == "warm-up" and begun == "cache"):
             self._end(now_s)
             self.name = begun
-            self._tell(begun)
+            self._tell(begun, self._models.whose(begun, line))
 
     def finish(self, now_s: float) -> None:
         """The server is ready (or gone)."""
@@ -61,6 +65,31 @@ class PhaseClock:
         if self.name is not None:
             self._seconds[self.name] = self._seconds.get(self.name, 0.0) + now_s - self.since_s
             self.since_s = now_s
+
+
+class Models:
+    """Whose weights are being loaded: every rank loads the target, then the drafter. The first rank's lines tell."""
+
+    def __init__(self) -> None:
+        self._rank: str | None = None
+        self._loads = 0
+
+    def read(self, line: str) -> None:
+        """Take one line of the log."""
+        found = _LOAD.search(line)
+        if found is None:
+            return
+        rank = rank_of(line)
+        self._rank = rank if self._rank is None else self._rank
+        self._loads += rank == self._rank
+
+    def whose(self, phase: str, line: str) -> str:
+        """The model that the phase works on; empty where that is both, or not told."""
+        if phase == "graphs":
+            return "drafter" if "draft" in line else ""
+        if phase not in ("weights", "cache") or not self._loads:
+            return ""
+        return "target" if self._loads == 1 else "drafter"
 
 
 def phase_of(line: str) -> str | None:

@@ -1,79 +1,31 @@
-"""One point: warm-up -> flush -> snapshot -> measure -> snapshot; and which points there are, in which order."""
+"""One point: warm-up -> flush -> snapshot -> measure -> snapshot."""
 
 import gzip
 import json
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from remote_payload.failure import JobFailure, server_failure
-from remote_payload.schema.bench import PointFacts, Side
+from remote_payload.schema.bench import PointFacts
 from remote_payload.schema.bench_job import BenchJob
 from remote_payload.schema.record import to_json
 from remote_payload.sglang_bench.client import Client, Load, Measured, Target, sampling_of
+from remote_payload.sglang_bench.course import course_of
 from remote_payload.sglang_bench.info import flush, snapshot
 from remote_payload.sglang_bench.machine_samples import Machine
+from remote_payload.sglang_bench.plan import OPEN_WARMUP_USERS, in_words, requests_of, warmups_of
 from remote_payload.sglang_bench.progress import INTERVAL_S, Journal, Progress
 from remote_payload.sglang_bench.prompt import Prompt
 from remote_payload.sglang_bench.server import Running
 from remote_payload.sglang_bench.stall import STALL_S, Stall
-from remote_payload.sglang_bench.workload import PER_USER, Workload
+from remote_payload.sglang_bench.workload import Workload
 
 REQUESTS_NAME = "requests.jsonl.gz"
-OPEN_WARMUP_USERS = 4
 DYING_S = 15.0
 """A server whose scheduler died answers no more and ends some seconds later (five in 0.5.23, for its diagnostics)."""
 FLUSHES = 10
 FLUSH_PAUSE_S = 0.2
-
-
-@dataclass(frozen=True, kw_only=True)
-class Start:
-    """One start of a server and the repeats that are measured on it."""
-
-    side: Side
-    repeats: tuple[int, ...]
-
-
-def starts(job: BenchJob) -> tuple[Start, ...]:
-    """Which servers are started, in order.
-
-    Alone: one start, all repeats on it. In a pair each repeat is a block with a start of either side, and every other
-    block is turned round - spec, plain, plain, spec, ... - so that what drifts steadily (clocks, temperature, other
-    people's load) falls on both sides alike, and so does the luck of a start.
-    """
-    everything = tuple(range(job.repeats))
-    if not job.with_baseline:
-        return (Start(side="spec" if job.speculates else "plain", repeats=everything),)
-    order: list[Start] = []
-    for repeat in everything:
-        sides: tuple[Side, Side] = ("spec", "plain") if repeat % 2 == 0 else ("plain", "spec")
-        order += [Start(side=side, repeats=(repeat,)) for side in sides]
-    return tuple(order)
-
-
-def loads(job: BenchJob) -> tuple[Load, ...]:
-    """The loads of one repeat; the same arrivals on both sides."""
-    closed = tuple(Load(users=users) for users in job.concurrency)
-    return (*closed, *(Load(rate=rate, seed=job.seed) for rate in job.request_rate))
-
-
-def in_words(load: Load) -> str:
-    """For people: `4 users`, `2.5 requests/s`."""
-    if load.users is None:
-        return f"{load.rate:g} requests/s"
-    return f"{load.users} user" + ("s" if load.users > 1 else "")
-
-
-def requests_of(job: BenchJob, workload: Workload, load: Load) -> int:
-    """How many requests a point has: as many as asked for, else every prompt once and at least five a user."""
-    return job.requests or max(workload.once or len(workload.prompts), PER_USER * (load.users or 0))
-
-
-def spare_needed(job: BenchJob) -> int:
-    """How many prompts warm-ups take."""
-    return max(_warmups(load) for load in loads(job))
 
 
 class Points:
@@ -81,6 +33,8 @@ class Points:
 
     def __init__(self, job: BenchJob, folder: Path, journal: Journal, machine: Machine) -> None:
         self._job, self._journal, self._machine = job, journal, machine
+        self.course = course_of(job)
+        """Of the whole job, whoever measures its points."""
         self._file = gzip.open(folder / REQUESTS_NAME, "wt", encoding="ascii")  # noqa: SIM115 - closed by close()
         self.facts: list[PointFacts] = []
         self.kept = 0
@@ -93,12 +47,15 @@ class Points:
     def measure(self, running: Running, workload: Workload, load: Load, repeat: int, number: int) -> None:
         """One point on a running server. Raises JobFailure(server) when it dies, or serves no warm-up request."""
         facts, name = running.facts, in_words(load)
+        self.course.begin()
         target = self._target(running)
         warmups = self._warm_up(running, target, workload, load, name)
         flushed = _flush(running)
         if not flushed:
             self._journal.warn("not_flushed", f"point {len(self.facts)}: the server did not flush its prefix cache")
-        self._journal.phase("measure", f"{facts.side}, {name}, repeat {repeat + 1} of {self._job.repeats}")
+        where = f"point {self.course.number} of {self.course.points}"
+        self._journal.phase("measure", f"{where}: {facts.side}, {name}, repeat {repeat + 1} of {self._job.repeats}")
+        self.course.count()
         prompts = self._prompts(workload, load)
         began_s, began_unix_s = time.monotonic(), time.time()
         before = snapshot(running.url, running.key, began_s)
@@ -107,6 +64,7 @@ class Points:
             measured = self._run(client, running, prompts, load)
             after = snapshot(running.url, running.key, began_s)
         self._keep(measured)
+        self.course.end()
         self.facts.append(
             PointFacts(
                 point=len(self.facts),
@@ -150,7 +108,7 @@ class Points:
     def _warm_up(self, running: Running, target: Target, workload: Workload, load: Load, name: str) -> int:
         """Other prompts than the measured where there are enough, at full length; nothing of it is kept."""
         self._journal.phase("warm-up", f"{running.facts.side}, {name}")
-        count = _warmups(load)
+        count = warmups_of(load)
         source = workload.spare or workload.prompts[::-1]
         prompts = [source[index % len(source)] for index in range(count)]
         client = Client(target, len(self.facts), time.monotonic())
@@ -171,7 +129,7 @@ class Points:
         return len(samples)
 
     def _run(self, client: Client, running: Running, prompts: list[Prompt], load: Load) -> Measured:
-        progress = Progress(self._journal, len(prompts))
+        progress = Progress(self._journal, len(prompts), self.course)
         stall = Stall(running, lambda: client.tokens, min(STALL_S, self._job.request_timeout_s))
         watch = _every(INTERVAL_S, lambda: progress.tell(client.tokens), stall.check)
         try:
@@ -207,10 +165,6 @@ def _see_it_end(running: Running, measured: Measured) -> None:
 
 def _where_log(running: Running) -> str:
     return "" if running.facts.attached else f"; its log on the server: {running.log_path}"
-
-
-def _warmups(load: Load) -> int:
-    return 2 * (load.users or OPEN_WARMUP_USERS)
 
 
 def _flush(running: Running) -> bool:

@@ -47,8 +47,13 @@ def rule_of(line: str) -> str | None:
 def loaded_class(line: str) -> tuple[str, str] | None:
     """The rank and the model class that a `Load weight end` line names; each rank loads the target, then the draft."""
     found = _LOADED.search(line)
-    rank = _PREFIX.match(line)
-    return (rank[1] if rank else "", found[1]) if found else None
+    return (rank_of(line), found[1]) if found else None
+
+
+def rank_of(line: str) -> str:
+    """e.g. ` DP0 TP1`; empty where the line names none."""
+    found = _PREFIX.match(line)
+    return found[1] if found else ""
 
 
 def without_time(line: str) -> str:

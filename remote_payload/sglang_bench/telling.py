@@ -17,7 +17,10 @@ class Telling:
     def __init__(self, report: Callable[[Event], None], name: str) -> None:
         self._report, self._name = report, name
         self._told_s = 0.0
-        self.clock = PhaseClock(time.monotonic(), lambda phase: report(event("phase", phase, name)))
+        self.clock = PhaseClock(time.monotonic(), self._begun)
+
+    def _begun(self, phase: str, whose: str) -> None:
+        self._report(event("phase", phase, f"{self._name}{f', {whose}' if whose else ''}"))
 
     def read(self, line: str, now_s: float) -> None:
         """One line of the log."""

@@ -34,7 +34,7 @@ HOSTILE = [
 ]
 
 
-def on_a_terminal(monkeypatch: pytest.MonkeyPatch, updates: list[Update]) -> str:
+def on_a_terminal(monkeypatch: pytest.MonkeyPatch, updates: list[Update], columns: int = 200) -> str:
     """What the bars write to a pseudo terminal that is stderr."""
     leader, follower = pty.openpty()
     found = bytearray()
@@ -53,7 +53,7 @@ def on_a_terminal(monkeypatch: pytest.MonkeyPatch, updates: list[Update]) -> str
         with os.fdopen(follower, "w", encoding="utf-8") as terminal:
             monkeypatch.setattr(sys, "stderr", terminal)
             monkeypatch.setenv("TERM", "xterm")
-            monkeypatch.setenv("COLUMNS", "200")
+            monkeypatch.setenv("COLUMNS", str(columns))
             with watching(as_json=False) as tell:
                 for update in updates:
                     tell(update)
@@ -87,6 +87,15 @@ def test_counting_that_begins_anew_has_a_clock_of_its_own(monkeypatch: pytest.Mo
     assert "\u2026" in text.rsplit("1/3", 1)[1]  # the message is cut, not the clock
 
 
+def test_all_that_a_benchmark_tells_fits_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    message = "point 3/12, 123.4 tok/s, accept length 1.90, 12 min left"
+    one = progress("requests", 12, 24, unit="requests", message=message)
+    text = re.sub(r"\x1b\[[?0-9;]*[a-zA-Z]", "", on_a_terminal(monkeypatch, [one, one], columns=80))
+    line = next(line for line in re.split(r"[\r\n]", text) if message in line)
+    assert line.split()[:2] == ["requests", "12/24"]
+    assert len(line) <= 80
+
+
 def test_a_new_phase_takes_the_bar_of_the_last_one_away(monkeypatch: pytest.MonkeyPatch) -> None:
     phase = Progressed(event=Event(time_unix_s=1.0, kind="phase", name="stop", message="the server ends"))
     text = on_a_terminal(monkeypatch, [progress("requests", 6, 7), phase])
@@ -107,6 +116,14 @@ def test_lines_and_json_of_a_hostile_host(capsys: pytest.CaptureFixture[str]) ->
     assert values[1] == {**update_values(HOSTILE[1]), "done": None, "total": None}
 
 
+def test_figures_are_fields_for_a_script(capsys: pytest.CaptureFixture[str]) -> None:
+    figures = {"output_tok_s": 123.4, "accept_length": 1.9, "point": 3.0, "points": 12.0, "left_s": 720.0}
+    event = Event(time_unix_s=1.0, kind="progress", name="requests", done=12.0, total=24.0, figures=figures)
+    with watching(as_json=True) as tell:
+        tell(Progressed(event=event))
+    assert json.loads(capsys.readouterr().out)["figures"] == figures
+
+
 def _tell_all(tell: Tell) -> None:
     for update in HOSTILE:
         tell(update)
@@ -120,6 +137,7 @@ def _tell_all(tell: Tell) -> None:
         (1234567.0, None, "tokens", "progress: sleep 1234567 tokens"),
         (1e12, None, None, "progress: sleep 1e+12"),
         (None, 3.0, None, "progress: sleep"),
+        (3.0, 12.0, "sleep", "progress: sleep 3/12"),
     ],
 )
 def test_counts_are_written_for_people(

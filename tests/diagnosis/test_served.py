@@ -14,7 +14,6 @@ from remote_payload.schema.bench import (
     AutoSteps,
     BenchResult,
     LogLine,
-    MachineSample,
     PointFacts,
     RequestSample,
     ServerFacts,
@@ -23,6 +22,7 @@ from remote_payload.schema.bench import (
     WorkloadFacts,
 )
 from remote_payload.schema.bench_job import BenchJob
+from remote_payload.schema.bench_machine import MachineSample
 from tests.support.made_bench import SHAPE, made_bench, made_paired, made_point, made_request, made_server
 
 

@@ -5,7 +5,8 @@ import pytest
 from orchestrator.compare.extract_bench import Judged, LoadKey
 from orchestrator.compare.served import served_figures
 from orchestrator.diagnosis.validity import judge_loads
-from remote_payload.schema.bench import BenchResult, MachineSample, RequestSample, Snapshot
+from remote_payload.schema.bench import BenchResult, RequestSample, Snapshot
+from remote_payload.schema.bench_machine import MachineSample
 from tests.support.made_bench import made_paired
 
 SPEC: LoadKey = ("spec", 1, None)

@@ -10,13 +10,15 @@ from typing import Any
 import pytest
 
 from remote_payload.failure import JobFailure
-from remote_payload.schema.bench import BenchResult, MachineSample, RequestSample
+from remote_payload.schema.bench import BenchResult, RequestSample
 from remote_payload.schema.bench_job import BenchJob
+from remote_payload.schema.bench_machine import MachineSample
 from remote_payload.schema.record import from_json
 from remote_payload.schema.run import Event
 from remote_payload.sglang_bench import machine_samples
 from remote_payload.sglang_bench.job import run
-from remote_payload.sglang_bench.points import Points, Start, loads, starts
+from remote_payload.sglang_bench.plan import Start, loads, starts
+from remote_payload.sglang_bench.points import Points
 from tests.support.answering_server import RECORDED_META, AnsweringServer, Reply
 
 SPECULATING = {
@@ -210,6 +212,24 @@ def test_progress_is_told_with_rate_and_accept_length(bench: Bench) -> None:
     assert (last.name, last.done, last.total, last.unit) == ("requests", 6.0, 6.0, "requests")
     assert "tok/s, accept length 2.17" in last.message
     assert bench.told("phase") == ["look", "attached", "warm-up", "measure"]
+    assert last.figures is not None
+    assert last.figures["output_tok_s"] == pytest.approx(float(last.message.split(" ")[0]), abs=0.05)
+    assert last.figures["accept_length"] == pytest.approx(2.17, abs=0.005)
+    assert {name: last.figures[name] for name in ("failed", "point", "points", "left_s", "point_left_s")} == {
+        "failed": 0.0,
+        "point": 1.0,
+        "points": 1.0,
+        "left_s": 0.0,
+        "point_left_s": 0.0,
+    }
+
+
+def test_progress_says_which_point_of_how_many(bench: Bench) -> None:
+    bench.run(concurrency=(1, 2), repeats=2, requests=2)
+    last = [event for event in bench.events if event.kind == "progress"][-1]
+    assert last.message.startswith("point 4/4, ")
+    phases = [event.message for event in bench.events if event.name == "measure"]
+    assert phases[2] == "point 3 of 4: spec, 1 user, repeat 2 of 2"
 
 
 def test_the_key_is_sent_and_written_nowhere(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from remote_payload.schema.bench_job import BenchJob
 from remote_payload.sglang_bench.command import server_argv
-from remote_payload.sglang_bench.points import starts
+from remote_payload.sglang_bench.plan import starts
 
 ATTACHED = "http://127.0.0.1:30000"
 

@@ -34,8 +34,8 @@ class Bench:
         environment = (f"PYTHONPATH={STAND_IN}", f"STAND_IN_TOOL={json.dumps(tool or {})}")
         values = {"attach_url": self.server.url, "prompts": str(self.prompts), "server_python": sys.executable}
         job = BenchJob(**{**values, "server_environment": environment, "harness": "sglang", **settings})
-        events: list[Event] = []
-        run(job, self.folder, events.append)
+        self.events: list[Event] = []
+        run(job, self.folder, self.events.append)
         return self.result
 
     @property
@@ -78,6 +78,36 @@ def test_it_is_called_unchanged_and_its_line_comes_home(bench: Bench) -> None:
     assert bench.server.flushes == 2
     assert (result.points, result.whole, result.planned) == ((), True, 2)
     assert not Path(bench.said()["folder"]).exists()  # its own folder is gone
+
+
+def test_each_call_says_which_load_it_was(bench: Bench) -> None:
+    bench.server.busy_flushes = 100
+    result = bench.run(concurrency=(2,), request_rate=(50.0,), repeats=2, requests=4)
+    assert [(one.concurrency, one.request_rate, one.repeat, one.requests, one.flushed) for one in result.harness] == [
+        (2, None, 0, 4, False),
+        (None, 50.0, 0, 4, False),
+        (2, None, 1, 4, False),
+        (None, 50.0, 1, 4, False),
+    ]
+    phases = [event.message for event in bench.events if event.name == "harness" and event.kind == "phase"]
+    assert phases[2] == "call 3 of 4: plain, 2 users, repeat 2 of 2"
+
+
+def test_its_own_bar_is_told_on_the_way_and_left_out_of_its_words(bench: Bench) -> None:
+    result = bench.run({"bar": [0, 1, 5], "says": "done"}, repeats=2)
+    told = [event for event in bench.events if event.kind == "progress"]
+    assert [(event.done, event.total, event.unit) for event in told] == [
+        (0, 5, "requests"),
+        (1, 5, "requests"),
+        (5, 5, "requests"),
+    ] * 2
+    assert told[0].message == "point 1/2, SGLang's own tool"
+    assert told[4].message.startswith("point 2/2, SGLang's own tool, ")
+    assert told[4].message.endswith(" s left")
+    assert told[4].figures is not None
+    assert told[4].figures["left_s"] == told[4].figures["point_left_s"] > 0
+    assert "done" in result.harness[0].output_tail
+    assert "1/5" not in result.harness[0].output_tail
 
 
 def test_a_long_result_in_any_script_comes_home_whole(bench: Bench) -> None:

@@ -41,7 +41,7 @@ OLD_START = (
 def timed(lines: tuple[str, ...]) -> tuple[dict[str, float], list[str]]:
     """One second a line."""
     told: list[str] = []
-    clock = PhaseClock(0.0, told.append)
+    clock = PhaseClock(0.0, lambda name, whose: told.append(f"{name} {whose}".rstrip()))
     for second, line in enumerate(lines, 1):
         clock.read(line, float(second))
     clock.finish(len(lines) + 1.0)
@@ -52,7 +52,25 @@ def timed(lines: tuple[str, ...]) -> tuple[dict[str, float], list[str]]:
 def test_phases_of_an_old_start_on_a_gpu() -> None:
     seconds, told = timed(OLD_START)
     assert seconds == {"imports": 2.0, "weights": 2.0, "cache": 4.0, "graphs": 2.0, "warm-up": 2.0}
-    assert told == ["imports", "weights", "cache", "graphs", "cache", "weights", "cache", "warm-up"]
+    assert told == [
+        "imports",
+        "weights target",
+        "cache target",
+        "graphs",
+        "cache target",
+        "weights drafter",
+        "cache drafter",
+        "warm-up",
+    ]
+
+
+def test_whose_weights_are_loaded_where_ranks_are_not_in_step() -> None:
+    words = ("TP0] Load weight begin", "TP0] Load weight end", "TP1] Load weight begin", "TP1] Load weight end")
+    begin = [f"[2025-09-01 12:00:00 {word}" for word in words]
+    draft = "[2025-09-01 12:00:09 TP0] Capture draft decode CUDA graph begin."
+    _, told = timed((*begin, *begin, draft))
+    target, drafter = ["weights target", "cache target"], ["weights drafter", "cache drafter"]
+    assert told == ["imports", *target * 2, *drafter * 2, "graphs drafter"]
 
 
 def test_phases_of_the_recorded_start() -> None:

@@ -1,7 +1,7 @@
 """As SGLang's own load tool is called, and what it leaves: a line of JSON in its output file.
 
 STAND_IN_TOOL (JSON) says how: `says`, `exit`, `leaves` (its line; null: none), `text` and `times` (more in that line),
-`hangs` (never ends, ignores TERM, has a child in a session of its own).
+`bar` (states of its progress bar), `hangs` (never ends, ignores TERM, has a child in a session of its own).
 """
 
 import json
@@ -20,6 +20,10 @@ def main() -> int:
     options = dict(zip(sys.argv[1:], sys.argv[2:], strict=False))
     print(json.dumps({"argv": sys.argv[1:], "key": os.environ.get("OPENAI_API_KEY"), "folder": str(Path.cwd())}))
     print(BEHAVIOUR.get("says", ""))
+    for done in BEHAVIOUR.get("bar", []):
+        print(
+            f"\r{20 * done:3}%|{'#' * done:10}| {done}/5 [00:01<00:02,  1.5s/it]", end="", file=sys.stderr, flush=True
+        )
     if BEHAVIOUR.get("hangs"):
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         subprocess.Popen([sys.executable, "-c", "import time; time.sleep(300)"], start_new_session=True)
