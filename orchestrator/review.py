@@ -34,8 +34,8 @@ def review(store: Store, record: RunRecord, question: Question | None = None) ->
     if record.job_kind == "bench":
         result = read_bench(run)
         harness = read_harness(run, [one.result_file for one in result.harness if one.result_file is not None])
-        whole = result.whole
-        told = report_bench(result, read_requests(run, whole=whole), read_machine(run, whole=whole), harness)
+        requests, machine = read_requests(run, whole=result.whole), read_machine(run, whole=result.whole)
+        told = report_bench(result, requests, machine, harness, str(run.result))
         store.keep_verdict(record.run_id, told.diagnosis.verdict)
         return RunReport(record=record, bench=told)
     found = report_standalone(read_standalone(run), read_hits(run), read_heldout(run), question)

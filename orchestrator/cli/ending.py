@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from orchestrator.store import Store
 
 
+UNMEASURED = ("invalid", "nothing_measured")
+"""Verdicts on a served benchmark that has no figures to go by."""
+
+
 def end(
     record: "RunRecord",
     store: "Store",
@@ -50,7 +54,7 @@ def end(
 
 def _require_measurement(report: "RunReport | None") -> None:
     """A script that goes by exit codes must not take figures of a broken load for good ones."""
-    if report is not None and report.bench is not None and report.bench.diagnosis.verdict == "invalid":
+    if report is not None and report.bench is not None and report.bench.diagnosis.verdict in UNMEASURED:
         raise InvalidRunError(
             f"run {report.record.run_id} is no measurement: {report.bench.diagnosis.headline}",
             hint=f"`eagle3-remote runs show {report.record.run_id} --verbose` tells all of it",

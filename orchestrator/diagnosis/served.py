@@ -4,12 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from orchestrator.compare.served import ServedFigures
+from orchestrator.compare.served_harness import HarnessFigures
 from orchestrator.diagnosis.finding import CheckResult, Severity
 from orchestrator.diagnosis.served_arguments import check_arguments
 from orchestrator.diagnosis.served_engine import check_engine
-from orchestrator.diagnosis.served_headline import ServedVerdict, top_line
+from orchestrator.diagnosis.served_headline import top_line
 from orchestrator.diagnosis.served_measurement import CACHE, check_load, warm_together
 from orchestrator.diagnosis.served_pairs import check_pairs
+from orchestrator.diagnosis.served_verdict import ServedVerdict
 from orchestrator.diagnosis.served_whole import check_answers, check_machine, check_warm_up, check_workload
 from remote_payload.schema.bench import BenchResult, RequestSample
 from remote_payload.schema.bench_machine import MachineSample
@@ -34,8 +36,9 @@ def diagnose_served(
     requests: Sequence[RequestSample],
     figures: ServedFigures,
     machine: Sequence[MachineSample] = (),
+    harness: Sequence[HarnessFigures] = (),
 ) -> ServedDiagnosis:
-    """Run every check and choose the top line."""
+    """Run every check and choose the top line; `harness`: what SGLang's own tool says, a call each."""
     users = max((load.at_once or 0 for load in figures.loads), default=0)
     results: list[CheckResult] = []
     for server in result.servers:
@@ -49,7 +52,7 @@ def diagnose_served(
     unique = tuple({(item.title, item.outcome, item.summary): item for item in results}.values())
     found = [item for item in unique if item.outcome == "finding"]
     findings = tuple(sorted(found, key=lambda item: SEVERITIES.index(item.severity or "note")))
-    verdict, line = top_line(result, figures)
+    verdict, line = top_line(result, figures, harness)
     weighty = [item for item in findings if item.severity in ("fatal", "serious")]
     also = [f"also: {item.summary}" for item in weighty if item.title not in _TOLD.get(verdict, ())]
     fix = tuple(dict.fromkeys(text for item in weighty for text in item.remedy))

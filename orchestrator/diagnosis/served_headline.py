@@ -1,37 +1,25 @@
 """The top line of a served benchmark: is it a measurement, does the drafter work, is it faster than plain decoding."""
 
 from collections.abc import Sequence
-from typing import Literal
 
 from orchestrator.compare.served import Draft, LoadFigures, PairedLoad, ServedFigures
+from orchestrator.compare.served_harness import HarnessFigures
 from orchestrator.compare.served_speed import LEAST_REPEATS
 from orchestrator.diagnosis.served_engine import simulates
 from orchestrator.diagnosis.served_measurement import is_not_working, load_words
+from orchestrator.diagnosis.served_tool import harness_line
+from orchestrator.diagnosis.served_verdict import ServedVerdict
 from remote_payload.schema.bench import BenchResult
 
-ServedVerdict = Literal[
-    "invalid",
-    "simulated",
-    "not_working",
-    "suspicious_baseline",
-    "not_comparable",
-    "faster",
-    "slower",
-    "mixed",
-    "no_difference",
-    "cannot_tell",
-    "measured",
-    "nothing_measured",
-]
-"""`not_comparable`: the two sides did not do the same work; `cannot_tell`: too few repeats to tell their speeds."""
 
-
-def top_line(result: BenchResult, figures: ServedFigures) -> tuple[ServedVerdict, str]:
+def top_line(
+    result: BenchResult, figures: ServedFigures, harness: Sequence[HarnessFigures] = ()
+) -> tuple[ServedVerdict, str]:
     """The verdict and its sentence; what stands first here hides what follows."""
     if figures.part is not None:
         return "invalid", f"the run ended early, {figures.part.words}: no measurement"
     if not figures.loads:
-        return "nothing_measured", "no load of our own was measured" if result.harness else "nothing was measured"
+        return harness_line(harness) if harness else ("nothing_measured", "nothing was measured")
     if not figures.valid:
         return "invalid", _invalid(figures)
     spec = [load for load in figures.loads if load.side == "spec"]

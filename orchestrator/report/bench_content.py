@@ -21,6 +21,8 @@ class BenchReport:
     machine_samples: int
     harness: tuple[HarnessFigures, ...] = ()
     """What SGLang's own tool says, a call each."""
+    folder: str | None = None
+    """Where its files lie on this laptop; None = nowhere."""
 
 
 def report_bench(
@@ -28,16 +30,18 @@ def report_bench(
     requests: Sequence[RequestSample],
     machine: Sequence[MachineSample] = (),
     harness: Mapping[str, str] | None = None,
+    folder: str | None = None,
 ) -> BenchReport:
     """Make the figures and judge them; `harness`: the texts of its tool's files by name."""
     figures = served_figures(result, requests)
+    texts = harness or {}
+    calls = tuple(harness_figures(run, texts.get(run.result_file or "")) for run in result.harness)
     return BenchReport(
         result=result,
         requests=tuple(requests),
         figures=figures,
-        diagnosis=diagnose_served(result, requests, figures, machine),
+        diagnosis=diagnose_served(result, requests, figures, machine, calls),
         machine_samples=len(machine),
-        harness=tuple(
-            found for name, text in (harness or {}).items() if (found := harness_figures(name, text)) is not None
-        ),
+        harness=calls,
+        folder=folder,
     )

@@ -5,6 +5,8 @@ from typing import Any
 
 from orchestrator.compare.served import LoadFigures, PairedLoad
 from orchestrator.compare.served_acceptance import Acceptance
+from orchestrator.compare.served_harness import HarnessLoad, harness_loads, harness_speedups
+from orchestrator.compare.stats import Estimate
 from orchestrator.report.bench_content import BenchReport
 from orchestrator.report.bench_tables import HARNESS_DEFINITIONS
 from orchestrator.report.bench_text import DEFINITIONS
@@ -26,8 +28,10 @@ def bench_json(report: BenchReport) -> dict[str, Any]:
         "draft": {**dataclasses.asdict(figures.draft), "ceiling": figures.draft.ceiling},
         "loads": [_load(load, figures.draft.num_draft_tokens) for load in figures.loads],
         "pairs": [_pair(item) for item in figures.pairs],
-        "harness": [dataclasses.asdict(one) for one in report.harness],
+        "harness": [{**dataclasses.asdict(one), "failed": one.failed} for one in report.harness],
+        "harness_pairs": [_harness_pair(*one) for one in harness_speedups(harness_loads(report.harness))],
         "harness_definitions": HARNESS_DEFINITIONS,
+        "folder": report.folder,
         "requests": [
             {
                 name: getattr(item, name)
@@ -37,6 +41,17 @@ def bench_json(report: BenchReport) -> dict[str, Any]:
         ],
         "definitions": DEFINITIONS,
         "result": dataclasses.asdict(report.result),
+    }
+
+
+def _harness_pair(ours: HarnessLoad, theirs: HarnessLoad, speedup: Estimate) -> dict[str, Any]:
+    first = ours.calls[0]
+    sides = {"spec": list(ours.throughputs), "plain": list(theirs.throughputs)}
+    return {
+        "concurrency": first.concurrency,
+        "request_rate": first.request_rate,
+        "output_throughputs": sides,
+        "speedup": dataclasses.asdict(speedup),
     }
 
 

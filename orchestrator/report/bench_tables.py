@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 
 from orchestrator.compare.served import LoadFigures, PairedLoad
+from orchestrator.compare.served_harness import HarnessFigures, HarnessLoad, harness_loads, harness_speedups
 from orchestrator.compare.served_pairing import Pairing
 from orchestrator.compare.served_speed import Spread, tokens_of
 from orchestrator.compare.stats import Estimate, Proportion
 from orchestrator.report.bench_content import BenchReport
 from orchestrator.report.findings_text import wrapped
-from orchestrator.report.table import listed
+from orchestrator.report.table import listed, table
 from orchestrator.report.words import UNKNOWN, number, within
 
 HARNESS_DEFINITIONS = (
@@ -56,27 +57,43 @@ def _cost(pairing: Pairing) -> str:
 
 
 def harness_lines(report: BenchReport, width: int) -> list[str]:
-    """A line a call of SGLang's own tool; none where it was not called."""
-    if not report.result.harness:
+    """A line a load and side, then what a drafter changed, then the calls that failed; none where it was not called."""
+    if not report.harness:
         return []
-    told = {one.file: one for one in report.harness}
-    rows = [["file", "side", "tok/s", "accept length", "TTFT ms", "TPOT ms", "completed"]]
-    for run in report.result.harness:
-        one = told.get(run.result_file or "")
-        figures = ["-"] * 5
-        if one is not None:
-            length = "-" if run.side == "plain" else number(one.accept_length)
-            times = (number(one.median_ttft_ms), number(one.median_tpot_ms))
-            completed = UNKNOWN if one.completed is None else str(one.completed)
-            figures = [number(one.output_throughput), length, *times, completed]
-        ended = "" if run.returncode == 0 else f" (exit code {run.returncode})"
-        rows.append([f"{run.result_file or 'none'}{ended}", run.side, *figures])
-    meaning = wrapped(HARNESS_DEFINITIONS, width, then="  ") if told else []
-    return ["SGLang's own tool, by its own definitions (medians):", *listed(rows, width), *meaning]
+    loads = harness_loads(report.harness)
+    rates = [["load", "side", "tok/s (calls)", "accept length", "requests"]]
+    times = [["load", "side", "TTFT ms", "TPOT ms"]]
+    for load in loads:
+        length = "-" if load.side == "plain" else number(load.mean("accept_length"))
+        name, out = load_name(load.calls[0]), f"{_rate(load.throughput)} ({len(load.calls)})"
+        rates.append([name, load.side, out, length, _completed(load)])
+        times.append([name, load.side, number(load.mean("median_ttft_ms")), number(load.mean("median_tpot_ms"))])
+    lines = [*listed(rates, width), *listed(times, width)] if loads else []
+    pairs = [[load_name(ours.calls[0]), within(speedup)] for ours, _, speedup in harness_speedups(loads)]
+    lines += table([["load", "speed-up"], *pairs], "  ") if pairs else []
+    for number_of, call in enumerate(report.harness):
+        if call.failed is not None:
+            where = f"call {number_of} ({load_name(call)}, {call.side}) FAILED: {call.failed}"
+            lines += wrapped(f"{where}; {_last_words(report.result.harness[number_of].output_tail)}", width)
+    meaning = wrapped(HARNESS_DEFINITIONS, width, then="  ") if loads else []
+    return ["SGLang's own tool, by its own definitions (means over calls, of medians):", *lines, *meaning]
 
 
-def load_name(load: LoadFigures) -> str:
+def _completed(load: HarnessLoad) -> str:
+    told = [call.completed for call in load.calls]
+    return UNKNOWN if None in told else str(sum(one or 0 for one in told))
+
+
+def _last_words(output: str) -> str:
+    """The last line that it printed."""
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    return f"its last words: {lines[-1]}" if lines else "it printed nothing"
+
+
+def load_name(load: LoadFigures | HarnessFigures) -> str:
     """e.g. `4 users` or `2.5/s`."""
+    if load.concurrency is None and load.request_rate is None:
+        return UNKNOWN
     if load.concurrency is None:
         return f"{load.request_rate:g}/s"
     return f"{load.concurrency} user{'' if load.concurrency == 1 else 's'}"

@@ -34,9 +34,9 @@ def bench_blocks(report: BenchReport, width: int, *, verbose: bool) -> list[list
         ["What to do:", *fix] if fix else [],
         ["Speed:", *speed_lines(figures.loads, width)] if figures.loads else [],
         ["Against plain decoding:", *pair_lines(figures.pairs, width)] if figures.pairs else [],
+        harness_lines(report, width),
         *_acceptance(report, verbose=verbose),
         [_checks_title(tally(results, above=above), checks, verbose=verbose), *checks],
-        harness_lines(report, width),
         textwrap.wrap(DEFINITIONS, width) if verbose else [],
     ]
     return [*blocks, bench_circumstances(report, width, verbose=verbose)]
