@@ -79,4 +79,9 @@ def test_sglangs_own_tool_beside_our_client(serving: Running, asked: Asked, benc
     text = "\n".join("\n".join(block) for block in bench_blocks(theirs.report, 110, verbose=False))
     assert "SGLang's own tool, by its own definitions" in text
     assert f"{told.accept_length:.2f}" in text
-    assert "no load of our own was measured" in theirs.report.diagnosis.headline
+    rate = f"{told.output_throughput:.1f} tok/s at 1 user, its accept length {told.accept_length:.2f}"
+    assert theirs.report.diagnosis.headline.startswith(f"SGLang's own tool measured {rate}")
+    bars = [event for event in theirs.events if event.kind == "progress"]
+    assert bars, "its progress bar is not read any more"
+    assert {(event.name, event.total) for event in bars} == {("requests", 16.0)}
+    assert bars[-1].done == 16

@@ -54,7 +54,12 @@ def test_the_storys_second_half_over_ssh(laptop: Laptop, models: Models, sglang_
     assert value["loads"][0]["acceptance"]["accept_length_pooled"]["value"] < 2
     updates = [json.loads(line) for line in out.splitlines()[:-1]]
     progress = [item for item in updates if item.get("update") == "event" and item.get("kind") == "progress"]
-    assert any(item["name"] == "requests" for item in progress)
+    told = [item["figures"] for item in progress if item["name"] == "requests"]
+    assert told[-1]["output_tok_s"] > 0
+    assert 1 < told[-1]["accept_length"] <= 2
+    assert (told[-1]["point"], told[-1]["points"], told[-1]["left_s"]) == (1, 1, 0)
+    weights = [item["message"] for item in updates if item.get("kind") == "phase" and item.get("name") == "weights"]
+    assert weights == ["server 0 (spec), target", "server 0 (spec), drafter"]
     shown = laptop.run("runs", "show", "last")
     assert shown.code == 0
     assert "accept length" in shown.out
