@@ -77,7 +77,10 @@ def _read(path: Path) -> dict[str, list[Any]]:
 
 
 def _stamp(folder: str) -> Stamp:
-    """When and how large each file is that a line is made of; an imported run has no record but measurements."""
+    """When and how large each file is that a line is made of; an imported run has no record but measurements.
+
+    The time of the last change to the inode, which nobody can set, tells a file from one that got its number after it.
+    """
     stamp: Stamp = []
     for name in _WATCHED:
         try:
@@ -91,7 +94,7 @@ def _stamp(folder: str) -> Stamp:
             except OSError:
                 stamp.append(-1)
                 continue
-        stamp += (seen.st_mtime_ns, seen.st_size, seen.st_ino)
+        stamp += (seen.st_mtime_ns, seen.st_ctime_ns, seen.st_size, seen.st_ino)
     return stamp
 
 
