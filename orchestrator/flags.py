@@ -2,6 +2,9 @@
 
 import re
 from collections.abc import Callable, Collection
+from dataclasses import fields
+
+from remote_payload.schema import JOB_KINDS
 
 FLAGS = {
     "max_memory_bytes": "--max-memory",
@@ -41,3 +44,10 @@ def settings_in(text: str, settings: Collection[str]) -> tuple[str, ...]:
     """The settings that are quoted in the text, in their order."""
     named = [name for found in _QUOTED.finditer(text) for name in found["names"].split(", ")]
     return tuple(name for name in dict.fromkeys(named) if name in settings)
+
+
+def told_in_flags(job_kind: str, text: str) -> str:
+    """What a served benchmark's host says of its settings, in flags; the words of other kinds of jobs as they are."""
+    if job_kind != "bench":
+        return text
+    return with_flags(text, [field.name for field in fields(JOB_KINDS[job_kind])])

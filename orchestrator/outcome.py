@@ -1,6 +1,6 @@
 """How a run ended -> the error to raise. Pure."""
 
-from dataclasses import fields, replace
+from dataclasses import replace
 
 from orchestrator.errors import (
     CheckpointError,
@@ -13,8 +13,8 @@ from orchestrator.errors import (
     JobTimedOutError,
     RowsError,
 )
-from orchestrator.flags import with_flags
-from remote_payload.schema import JOB_KINDS, Failure, RunState
+from orchestrator.flags import told_in_flags
+from remote_payload.schema import Failure, RunState
 
 _BY_FAILURE: dict[str, type[JobError] | type[HostNotReadyError]] = {
     "checkpoint": CheckpointError,
@@ -82,13 +82,12 @@ def _failed(state: RunState, logs: str) -> JobError | HostNotReadyError:
 
 def _failed_bench(failure: Failure, log: str, logs: str) -> JobError | HostNotReadyError:
     """In flags; with the place of the server's log, which is too long to come home."""
-    names = [field.name for field in fields(JOB_KINDS["bench"])]
-    hint = None if failure.hint is None else with_flags(failure.hint, names)
+    hint = None if failure.hint is None else told_in_flags("bench", failure.hint)
     if failure.kind == "server":
         hint = "; ".join([*([] if hint is None else [hint]), f"its whole log: {log}"])
     elif failure.kind == "rows" and hint is None:
         hint = "each line of --prompts is an object with `input_ids`, `messages` or `text`"
-    told = replace(failure, message=with_flags(failure.message, names), hint=hint)
+    told = replace(failure, message=told_in_flags("bench", failure.message), hint=hint)
     return _BY_FAILURE.get(failure.kind, JobError)(_words(told), hint=told.hint or logs)
 
 

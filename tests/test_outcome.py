@@ -1,11 +1,15 @@
 """What the end of a run is called, and what to try."""
 
+import dataclasses
+
 import pytest
 
 from orchestrator.errors import JobError, RowsError
 from orchestrator.outcome import error_of
+from orchestrator.report.head import head
 from remote_payload.schema import Failure, RunState
 from remote_payload.schema.run import RunPhase
+from tests.support.made_runs import made_run
 
 
 def ended(phase: RunPhase, kind: str, failure: Failure | None = None) -> JobError:
@@ -62,3 +66,13 @@ def test_the_drafters_test_keeps_its_words() -> None:
     failure = Failure(kind="job", message="`steps` is `num_steps`", hint="see `states`")
     error = ended("failed", "standalone", failure)
     assert (error.message, error.hint) == ("`steps` is `num_steps`", "see `states`")
+
+
+def test_the_report_on_a_failed_run_has_the_same_words() -> None:
+    failure = Failure(kind="server", message="`num_steps` is wrong", hint="`eagle_topk = 1`")
+    run = made_run(phase="failed")
+    state = dataclasses.replace(run.state, failure=failure)  # type: ignore[type-var] # it has one
+    for kind, words in (("bench", ("`--num-steps` is", "`--eagle-topk 1`")), ("standalone", ("`num_steps` is", "`e"))):
+        spec = dataclasses.replace(run.spec, job_kind=kind)
+        text = "\n".join(head(dataclasses.replace(run, spec=spec, state=state)))
+        assert all(word in text for word in words)

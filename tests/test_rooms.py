@@ -121,7 +121,7 @@ ARROWS = {
     "errors": set(),
     "compare": {"compare", "records", "errors"},
     "diagnosis": {"diagnosis", "compare", "records", "errors"},
-    "report": {"report", "compare", "diagnosis", "records", "errors", "outcome"},
+    "report": {"flags", "report", "compare", "diagnosis", "records", "errors", "outcome"},
     "demo": {"demo", "errors"},
 }  # fmt: skip
 

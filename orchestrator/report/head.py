@@ -2,6 +2,7 @@
 
 import textwrap
 
+from orchestrator.flags import told_in_flags
 from orchestrator.records import RunRecord
 from orchestrator.report.moments import moment
 
@@ -17,8 +18,9 @@ def head(record: RunRecord, width: int = 100) -> list[str]:
     ]
     failure = record.state.failure if record.state is not None else None
     if failure is not None:
-        lines += [("failure", failure.message), *(("", detail) for detail in failure.details)]
-        lines += [("hint", failure.hint)] if failure.hint else []
+        kind = record.job_kind
+        lines += [("failure", told_in_flags(kind, failure.message)), *(("", detail) for detail in failure.details)]
+        lines += [("hint", told_in_flags(kind, failure.hint))] if failure.hint else []
     return labelled(lines, width)
 
 
