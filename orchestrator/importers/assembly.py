@@ -27,7 +27,7 @@ _IN_WORDS = {
     "cache_policy": "whether the prefix cache was flushed",
     "simulated_acceptance": "whether acceptance was simulated",
 }
-_SECRET = re.compile(r"key|secret|password|passwd|credential|(?:hf|auth|access|api)_token", re.IGNORECASE)
+_SECRET = re.compile(r"key|secret|password|passwd|credential|auth|(?:hf|access|api)_token", re.IGNORECASE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,11 +58,6 @@ class Point:
     warnings: tuple[str, ...] = ()
 
 
-def run_id_of(tool: str, source: Source, date: str = "") -> str:
-    """The same file is the same run: the tool, the day where it is known, the hash of the content."""
-    return "-".join(part for part in (tool, date, source.sha256[:12]) if part)
-
-
 @dataclass(frozen=True, kw_only=True)
 class Origin:
     """Which tool, and when."""
@@ -78,7 +73,8 @@ class Origin:
 
 def assembled(source: Source, origin: Origin, points: Sequence[Point]) -> MeasurementSet:
     """The set of a file. Raises InvalidRunError where no row has a figure."""
-    run_id = run_id_of(origin.kind, source, origin.date)
+    # The same file is the same run: the tool, the day where it is known, the hash of the content.
+    run_id = "-".join(part for part in (origin.kind, origin.date, source.sha256[:12]) if part)
     told = [point for point in points if point.figures]
     if not told:
         raise InvalidRunError(f"{source.name}: expected figures of {origin.tool}, found none in {len(points)} results")
@@ -101,9 +97,9 @@ def assembled(source: Source, origin: Origin, points: Sequence[Point]) -> Measur
     )
 
 
-def arguments_of(row: Row) -> dict[str, str | None]:
+def arguments_of(told: Mapping[str, object]) -> dict[str, str | None]:
     """The scalar arguments that a server told, without anything that is or may be a secret."""
-    kept = {name: value for name, value in row.value.items() if not _SECRET.search(name)}
+    kept = {name: value for name, value in told.items() if not _SECRET.search(name)}
     return {name: in_words(kept[name]) for name in sorted(kept) if not isinstance(kept[name], list | dict)}
 
 

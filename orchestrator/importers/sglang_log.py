@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from orchestrator.errors import InvalidRunError
 from orchestrator.importers import definitions as words
-from orchestrator.importers.assembly import Figure, Origin, Point, assembled, hard_of
+from orchestrator.importers.assembly import Figure, Origin, Point, arguments_of, assembled, hard_of
 from orchestrator.importers.source import Row, Source
 from orchestrator.records.measurement import MeasurementSet
 
@@ -23,7 +23,7 @@ _FIELDS = {
 }
 _START = re.compile(r"server_args=(?:ServerArgs\(|\{)")
 _ARGUMENT = re.compile(r"(?:'(\w{1,60})': |\b(\w{1,60})=)('(?:[^'\\]|\\.)*'|[\w.+-]+)(?=[,)}])")
-_SECRET = re.compile(r"key|secret|password|hf_token|auth", re.IGNORECASE)
+_VALUES = {"None": None, "True": True, "False": False}
 Line = dict[str, float]
 
 
@@ -64,11 +64,8 @@ def _values(line: str, where: str) -> Line:
 
 
 def _arguments(line: str) -> dict[str, str | None]:
-    found = {
-        name: value.strip("'") for new, old, value in _ARGUMENT.findall(line) if not _SECRET.search(name := new or old)
-    }
-    return {name: None if value == "None" else {"True": "true", "False": "false"}.get(value, value)
-            for name, value in sorted(found.items())}  # fmt: skip
+    told = {new or old: value.strip("'") for new, old, value in _ARGUMENT.findall(line)}
+    return arguments_of({name: _VALUES.get(value, value) for name, value in told.items()})
 
 
 def _point(source: Source, running: str, lines: Sequence[Line], arguments: dict[str, str | None]) -> Point:

@@ -88,7 +88,7 @@ def failures(row: Row) -> tuple[str, ...]:
 
 
 def _point(row: Row) -> Point:
-    arguments = arguments_of(row.inner("server_info"))
+    arguments = arguments_of(row.inner("server_info").value)
     accept = row.positive("accept_length")
     side = None
     if accept is not None or arguments.get("speculative_algorithm") is not None:

@@ -48,11 +48,7 @@ def _repeats(config: Row, dataset: str, model: str | None) -> list[Point]:
     else:
         hard |= {"draft": model, "num_steps": config.word("steps"), "eagle_topk": config.word("topk"),
                  "num_draft_tokens": config.word("num_draft_tokens")}  # fmt: skip
-    points = []
-    for number, row in enumerate(config.rows("metrics"), 1):
-        place = Row(row.value, row.where, number)
-        points.append(_bench_point(place, case, hard, is_plain=side == "plain"))
-    return points
+    return [_bench_point(row, case, hard, is_plain=side == "plain") for row in config.rows("metrics")]
 
 
 def _bench_point(row: Row, case: dict[str, str | None], hard: dict[str, str | None], *, is_plain: bool) -> Point:
