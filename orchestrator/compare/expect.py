@@ -18,12 +18,11 @@ from orchestrator.compare.fingerprint import implied, value_of
 from orchestrator.compare.matching import PREFERRED
 from orchestrator.compare.pairing import figure_of
 from orchestrator.compare.pooling import Case, Operand, pooled
-from orchestrator.compare.stats import Estimate
+from orchestrator.compare.stats import UNKNOWN, Estimate
 from orchestrator.errors import UsageError
 from orchestrator.records.measurement import Measurement
 
 Outcome = Literal["passed", "failed", "cannot tell"]
-UNKNOWN = Estimate(value=None, rows=0)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,6 +18,7 @@ from orchestrator.compare.chains import masked, unpack_row
 from orchestrator.compare.figures import ReadingFigures, first_step_sums, walk_sums
 from orchestrator.compare.stats import (
     MIN_ROWS,
+    UNKNOWN,
     Estimate,
     paired_difference,
     pooled_ratio,
@@ -140,7 +141,7 @@ def _averaged(parts: Sequence[tuple[float, Estimate]]) -> Estimate:
     total = sum(weight for weight, _ in parts)
     rows = sum(estimate.rows for _, estimate in parts)
     if not total or any(estimate.value is None for _, estimate in parts):
-        return Estimate(value=None, rows=0)
+        return UNKNOWN
     value = sum(weight / total * (estimate.value or 0.0) for weight, estimate in parts)
     variances = [
         None if estimate.standard_error is None else (weight / total * estimate.standard_error) ** 2

@@ -7,10 +7,9 @@ from orchestrator.compare.asked import Asked
 from orchestrator.compare.comparison import Comparison, Verdict
 from orchestrator.compare.metrics import Metric, metric_of
 from orchestrator.compare.statistics import compare_series
-from orchestrator.compare.stats import Estimate
+from orchestrator.compare.stats import UNKNOWN, Estimate
 from orchestrator.records.measurement import Measurement, Series
 
-NOTHING = Estimate(value=None, rows=0)
 FEW = 3
 """Figures of a side up to which it is somebody's number, and worth saying what else could be held against ours."""
 
@@ -62,8 +61,8 @@ def _one(metric: Metric, ours: Series | None, theirs: Series | None, margin: flo
         missing += f"; it has {', '.join(has)}"
     return dataclasses.replace(
         _without_change(alone, "not comparable"),
-        ours=NOTHING if ours is None else alone.ours,
-        theirs=NOTHING if theirs is None else alone.theirs,
+        ours=UNKNOWN if ours is None else alone.ours,
+        theirs=UNKNOWN if theirs is None else alone.theirs,
         n_ours=0 if ours is None else alone.n_ours,
         n_theirs=0 if theirs is None else alone.n_theirs,
         note=missing,
@@ -78,7 +77,7 @@ def _barred(item: Comparison, verdict: Verdict) -> Comparison:
 def _without_change(item: Comparison, verdict: Verdict) -> Comparison:
     return dataclasses.replace(
         item,
-        change=NOTHING,
+        change=UNKNOWN,
         bootstrap=None,
         verdict=verdict,
         pairs=None,

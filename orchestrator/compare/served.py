@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from orchestrator.compare.served_acceptance import Acceptance, acceptance
 from orchestrator.compare.served_pairing import LEAST_TOKENS, LENGTHS_APART, Pairing, pair
 from orchestrator.compare.served_part import Part, unfinished
-from orchestrator.compare.served_speed import Speed, speed
-from orchestrator.compare.stats import Estimate
+from orchestrator.compare.served_speed import Speed, point_seconds, speed
+from orchestrator.compare.stats import UNKNOWN
 from remote_payload.schema.bench import BenchResult, PointFacts, RequestSample, ServerFacts, Side
 
 CLIENT_BOUND = 0.7
@@ -198,8 +198,7 @@ def _load(
 
 def _paired(spec: LoadFigures, plain: LoadFigures, *, greedy: bool) -> PairedLoad:
     """Outputs are compared where decoding is greedy: drawn ones differ anyway."""
-    unknown = Estimate(value=None, rows=0)
-    length = unknown if spec.acceptance is None else spec.acceptance.accept_length  # r is of this length alone
+    length = UNKNOWN if spec.acceptance is None else spec.acceptance.accept_length  # r is of this length alone
     answers = (spec.requests, plain.requests) if greedy else ((), ())
     pairing = pair(spec.speed, plain.speed, length, *answers, refused=_unlike(spec, plain))
     return PairedLoad(spec=spec, plain=plain, pairing=pairing)
@@ -225,6 +224,5 @@ def _unlike(spec: LoadFigures, plain: LoadFigures) -> str | None:
 
 
 def _cpu_share(point: PointFacts) -> float | None:
-    if point.last_token_s is None or point.last_token_s <= point.first_sent_s:
-        return None
-    return point.client_cpu_s / (point.last_token_s - point.first_sent_s)
+    seconds = point_seconds(point)
+    return None if seconds is None else point.client_cpu_s / seconds

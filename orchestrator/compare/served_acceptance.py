@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from orchestrator.compare.stats import Estimate, Proportion, pooled_ratio, wilson
+from orchestrator.compare.stats import UNKNOWN, Estimate, Proportion, pooled_ratio, wilson
 from remote_payload.schema.bench import RequestSample
 
 LEAST_STEPS = 30
@@ -79,7 +79,6 @@ def acceptance(requests: Sequence[RequestSample]) -> Acceptance | None:
     has_drafts = all(item.correct_drafts is not None for item in told)
     histogram = _histogram(told)
     verify, correct, tokens = _by_prompt(told)
-    unknown = Estimate(value=None, rows=0)
     steps_and_drafts = [v + c for v, c in zip(verify, correct, strict=True)]
     lengths = [_length(item) for item in told] if has_drafts else []
     per_verify = [(item.completion_tokens or 0) / (item.verify_steps or 1) for item in told]
@@ -89,7 +88,7 @@ def acceptance(requests: Sequence[RequestSample]) -> Acceptance | None:
         verify_steps=sum(verify),
         correct_drafts=sum(correct) if has_drafts else None,
         proposed_drafts=None if None in proposed else sum(item or 0 for item in proposed),
-        accept_length=pooled_ratio(steps_and_drafts, verify) if has_drafts else unknown,
+        accept_length=pooled_ratio(steps_and_drafts, verify) if has_drafts else UNKNOWN,
         tokens_per_verify=pooled_ratio(tokens, verify),
         accept_length_macro=sum(lengths) / len(lengths) if lengths else None,
         tokens_per_verify_macro=sum(per_verify) / len(per_verify),

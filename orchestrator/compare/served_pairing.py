@@ -11,7 +11,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from orchestrator.compare.served_speed import LEAST_REPEATS, Speed
-from orchestrator.compare.stats import CONFIDENCE, Estimate, Proportion, student_t_quantile, unpaired_difference, wilson
+from orchestrator.compare.stats import (
+    CONFIDENCE,
+    UNKNOWN,
+    Estimate,
+    Proportion,
+    student_t_quantile,
+    unpaired_difference,
+    wilson,
+)
 from remote_payload.schema.bench import RequestSample
 
 LENGTHS_APART = 0.1
@@ -82,8 +90,7 @@ def pair(
 
     `refused`: why they cannot be paired; then only the outputs are compared.
     """
-    unknown = Estimate(value=None, rows=0)
-    speedup = unknown if refused else speedup_of(spec.throughputs, plain.throughputs)
+    speedup = UNKNOWN if refused else speedup_of(spec.throughputs, plain.throughputs)
     user = None
     if spec.user_tok_s.median and plain.user_tok_s.median and not refused:
         user = spec.user_tok_s.median / plain.user_tok_s.median
@@ -109,7 +116,7 @@ def speedup_of(spec: Sequence[float], plain: Sequence[float]) -> Estimate:
     the linearised log ratio's part of each, Student's t over them. `standard_error` is of the logarithm.
     """
     if not spec or not plain:
-        return Estimate(value=None, rows=0)
+        return UNKNOWN
     ours, theirs = sum(spec) / len(spec), sum(plain) / len(plain)
     n = min(len(spec), len(plain))
     if not ours or not theirs:
@@ -129,7 +136,7 @@ def step_cost_of(length: Estimate, speedup: Estimate) -> Estimate:
     Variance: that of log AL (delta method) and that of log S; degrees of freedom by Welch.
     """
     if not length.value or not speedup.value:
-        return Estimate(value=None, rows=0)
+        return UNKNOWN
     value = length.value / speedup.value
     relative = None if length.standard_error is None else length.standard_error / length.value
     logs = unpaired_difference(

@@ -29,6 +29,10 @@ class Estimate:
     """Clusters behind the figure."""
 
 
+UNKNOWN = Estimate(value=None, rows=0)
+"""Nothing was counted."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Proportion:
     """`hits` of `n`, with the Wilson interval (positions taken as independent: for orientation, not for verdicts)."""
@@ -122,11 +126,6 @@ def unpaired_difference(a: Estimate, b: Estimate) -> Estimate:
     )
 
 
-def unpaired_ratio(a: Estimate, b: Estimate) -> Estimate:
-    """Relative difference (a / b) - 1 of independent positive estimates, by Welch on the logs (delta method)."""
-    return _as_ratio(unpaired_difference(_log(a), _log(b)))
-
-
 def student_t_quantile(probability: float, freedom: float) -> float:
     """Quantile of Student's t."""
     from scipy.special import stdtrit  # noqa: PLC0415 - 0.2 s, only where an interval is asked for
@@ -166,18 +165,6 @@ def _estimate(value: float, z: Sequence[float], confidence: float, rows: int) ->
         standard_error=error,
         confidence=confidence,
         rows=rows,
-    )
-
-
-def _log(estimate: Estimate) -> Estimate:
-    if not estimate.value:
-        return Estimate(value=None, confidence=estimate.confidence, rows=0)
-    error = None if estimate.standard_error is None else estimate.standard_error / estimate.value
-    return Estimate(
-        value=math.log(estimate.value),
-        standard_error=error,
-        confidence=estimate.confidence,
-        rows=estimate.rows,
     )
 
 

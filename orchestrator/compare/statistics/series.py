@@ -13,7 +13,7 @@ from orchestrator.compare.statistics.power import detectable_change, samples_nee
 from orchestrator.compare.statistics.prompts import pair
 from orchestrator.compare.statistics.unpaired import estimate, unpaired_findings
 from orchestrator.compare.statistics.verdict import judge, single_run_note
-from orchestrator.compare.stats import MIN_ROWS, Estimate
+from orchestrator.compare.stats import MIN_ROWS, UNKNOWN, Estimate
 from orchestrator.records.measurement import Series
 
 ROUNDING = 1e-9
@@ -96,7 +96,7 @@ def _refused(metric: Metric, ours: Series, theirs: Series, margin: float, verdic
         metric=metric,
         ours=_figure(metric, ours),
         theirs=_figure(metric, theirs),
-        change=Estimate(value=None, rows=0),
+        change=UNKNOWN,
         verdict=verdict,
         margin=margin,
         level="summary" if "summary" in {ours.level, theirs.level} else ours.level,
@@ -107,7 +107,7 @@ def _refused(metric: Metric, ours: Series, theirs: Series, margin: float, verdic
 
 
 def _figure(metric: Metric, series: Series) -> Estimate:
-    return Estimate(value=None, rows=0) if _impossible(metric, "", series) else estimate(series, metric)
+    return UNKNOWN if _impossible(metric, "", series) else estimate(series, metric)
 
 
 def _unlike(metric: Metric, ours: Series, theirs: Series) -> str:
