@@ -3,9 +3,8 @@
 import json
 from pathlib import Path
 
-from tests.end_to_end.test_life import wait_for
 from tests.support.answering_server import RECORDED_META, AnsweringServer, Reply
-from tests.support.laptop import Laptop
+from tests.support.laptop import Laptop, wait_for
 
 PASSED = Reply(chunks=[(0.0, 1), (0.0, 63)], meta=RECORDED_META)
 

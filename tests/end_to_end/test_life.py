@@ -4,19 +4,11 @@ import contextlib
 import json
 import os
 import signal
-import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.support.laptop import Laptop
+from tests.support.laptop import Laptop, wait_for
 from tests.support.sshd import SshServer, session_pids
-
-
-def wait_for(condition: Callable[[], bool], what: str, patience_s: float = 30) -> None:
-    deadline = time.monotonic() + patience_s
-    while not condition():
-        assert time.monotonic() < deadline, f"waited for {what} in vain"
-        time.sleep(0.05)
 
 
 def phase(server: SshServer, run_id: str) -> str:

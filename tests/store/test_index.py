@@ -5,7 +5,6 @@ import multiprocessing
 import os
 import shutil
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -140,6 +139,6 @@ def test_three_thousand_runs_are_listed_at_once(store: Store) -> None:
 
 def test_labels_of_another_version_or_broken_do_not_hide_a_run(store: Store) -> None:
     path = store.run_dir("run-000003").path / "labels.json"
-    path.write_bytes(record_bytes(replace(RunLabels(tags=("a",)), note="n")).replace(b'"n"', b"7"))
+    path.write_bytes(record_bytes(RunLabels(tags=("a",), note="n")).replace(b'"n"', b"7"))
     seen = by_id(store)["run-000003"]
     assert (seen.phase, seen.tags, seen.note) == ("succeeded", ("a",), "")  # type: ignore[attr-defined]

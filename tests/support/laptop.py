@@ -5,6 +5,8 @@ import os
 import shutil
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,14 @@ CHECKOUT = Path(__file__).parent.parent.parent
 PATIENCE_S = 120
 # By its path, for a test may give the command a PATH without it.
 ENV = shutil.which("env") or "env"
+
+
+def wait_for(condition: Callable[[], bool], what: str, patience_s: float = 30) -> None:
+    """Until it holds. Raises AssertionError where that takes too long."""
+    deadline = time.monotonic() + patience_s
+    while not condition():
+        assert time.monotonic() < deadline, f"waited for {what} in vain"
+        time.sleep(0.05)
 
 
 @dataclass(frozen=True)

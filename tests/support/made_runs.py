@@ -93,17 +93,12 @@ def put_standalone(
     run = store.begin(record)
     files = {
         "standalone.json": json.dumps(json.loads(to_json(result))).encode(),
-        "hits.jsonl.gz": packed_lines(rows, hits),
+        "hits.jsonl.gz": packed_json_lines((*rows, *hits)),
     }
     if heldout is not None:
-        files["heldout.jsonl.gz"] = packed_lines(*heldout)
+        files["heldout.jsonl.gz"] = packed_json_lines((*heldout[0], *heldout[1]))
     put_files(run, files)
     return record
-
-
-def packed_lines(rows: tuple[RowFacts, ...], hits: tuple[ReadingHits, ...]) -> bytes:
-    """A file of hits."""
-    return packed_json_lines((*rows, *hits))
 
 
 def packed_json_lines(records: Sequence[Record]) -> bytes:

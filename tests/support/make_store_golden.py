@@ -4,7 +4,6 @@ Made once a schema version, into `tests/golden/store/v<version>/`; what is there
 """
 
 import dataclasses
-import gzip
 import shutil
 import sys
 import tempfile
@@ -18,7 +17,7 @@ from orchestrator.store.archive import export_run
 from remote_payload.schema import SCHEMA_VERSION, to_json
 from tests.support.made_bench import made_paired
 from tests.support.made_results import made_declared, made_readings, made_result
-from tests.support.made_runs import made_run, put_files, put_standalone
+from tests.support.made_runs import made_run, packed_json_lines, put_files, put_standalone
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "store"
 
@@ -48,8 +47,7 @@ def fill(store: Store, folder: Path) -> None:
     served = made_run("golden-bench", created_unix_s=1.8e9)
     run = store.begin(dataclasses.replace(served, spec=dataclasses.replace(served.spec, job_kind="bench")))
     bench, requests = made_paired(repeats=1)
-    lines = gzip.compress("".join(f"{to_json(item)}\n" for item in requests).encode(), mtime=0)
-    put_files(run, {"bench.json": to_json(bench).encode(), "requests.jsonl.gz": lines})
+    put_files(run, {"bench.json": to_json(bench).encode(), "requests.jsonl.gz": packed_json_lines(requests)})
     review(store, store.load_exact("golden-run"))
     store.add_imported(imported(), b"what it was read from\n")
     promote(store, "golden-run", "main", source="me@laptop", note="", now=1.8e9)
