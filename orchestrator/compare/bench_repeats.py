@@ -1,10 +1,10 @@
 """A load's throughput and latencies, a value a repeat: requests of one repeat share batches and are no sample."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from orchestrator.compare import definitions
 from orchestrator.compare.served import LoadFigures
-from orchestrator.compare.served_speed import Spread, point_seconds, point_throughput, spread, tokens_of, tpot_s
+from orchestrator.compare.served_speed import Spread, point_seconds, point_throughput, speed, tokens_of
 from orchestrator.records.measurement import Series
 from remote_payload.schema.bench import PointFacts, RequestSample
 
@@ -15,25 +15,25 @@ _SUMMARIES = (("", "median"), ("_p90", "90th percentile"), ("_p99", "99th percen
 def repeat_series(run_id: str, load: LoadFigures) -> list[Series]:
     """Everything that a repeat has one value of; a metric that a repeat does not tell is left out of that repeat."""
     repeats = _repeats(load)
-    rates: tuple[tuple[str, str, str, Callable[[PointFacts, Sequence[RequestSample]], float | None]], ...] = (
-        ("output_throughput_tok_s", "tok/s", definitions.OUTPUT_THROUGHPUT, point_throughput),
-        ("total_throughput_tok_s", "tok/s", definitions.TOTAL_THROUGHPUT, _total),
-        ("request_throughput_req_s", "req/s", definitions.REQUEST_THROUGHPUT, _requests),
+    speeds = [(point, speed([(point, some)])) for point, some in repeats]
+    out = [(point, own.throughput.value) for point, own in speeds]
+    total = [(point, _total(point, some)) for point, some in repeats]
+    requests = [(point, own.request_throughput) for point, own in speeds]
+    rates = (
+        ("output_throughput_tok_s", "tok/s", definitions.OUTPUT_THROUGHPUT, out),
+        ("total_throughput_tok_s", "tok/s", definitions.TOTAL_THROUGHPUT, total),
+        ("request_throughput_req_s", "req/s", definitions.REQUEST_THROUGHPUT, requests),
     )
-    found = [
-        _run_level(run_id, name, unit, words, [(point, of(point, some)) for point, some in repeats])
-        for name, unit, words, of in rates
-    ]
+    found = [_run_level(run_id, *rate) for rate in rates]
     latencies = (
-        ("ttft_s", "s", definitions.TTFT, _ttft),
-        ("tpot_s", "s", definitions.TPOT, _tpot),
-        ("e2e_s", "s", definitions.E2E, _e2e),
-        ("user_tok_s", "tok/s", definitions.USER_THROUGHPUT, _user),
+        ("ttft_s", "s", definitions.TTFT, [own.ttft_s for _, own in speeds]),
+        ("tpot_s", "s", definitions.TPOT, [own.tpot_s for _, own in speeds]),
+        ("e2e_s", "s", definitions.E2E, [own.e2e_s for _, own in speeds]),
+        ("user_tok_s", "tok/s", definitions.USER_THROUGHPUT, [own.user_tok_s for _, own in speeds]),
     )
-    for name, unit, words, of_requests in latencies:
-        spreads = [(point, of_requests(some)) for point, some in repeats]
+    for name, unit, words, spreads in latencies:
         for suffix, summary in _SUMMARIES:
-            values = [(point, _summary(item, suffix)) for point, item in spreads]
+            values = [(point, _summary(one, suffix)) for (point, _), one in zip(speeds, spreads, strict=True)]
             found.append(_run_level(run_id, f"{name}{suffix}", unit, words.format(summary=summary), values))
     return [series for series in found if series is not None]
 
@@ -70,28 +70,6 @@ def _total(point: PointFacts, requests: Sequence[RequestSample]) -> float | None
     if not seconds or not requests or None in prompts:
         return None
     return (sum(tokens_of(item) for item in requests) + sum(count or 0 for count in prompts)) / seconds
-
-
-def _requests(point: PointFacts, requests: Sequence[RequestSample]) -> float | None:
-    seconds = point_seconds(point)
-    return len(requests) / seconds if seconds and requests else None
-
-
-def _ttft(requests: Sequence[RequestSample]) -> Spread:
-    return spread([item.chunk_s[0] - item.sent_s for item in requests if item.chunk_s])
-
-
-def _tpot(requests: Sequence[RequestSample]) -> Spread:
-    return spread([value for item in requests if (value := tpot_s(item)) is not None])
-
-
-def _e2e(requests: Sequence[RequestSample]) -> Spread:
-    return spread([item.chunk_s[-1] - item.sent_s for item in requests if item.chunk_s])
-
-
-def _user(requests: Sequence[RequestSample]) -> Spread:
-    per_token = [value for item in requests if (value := tpot_s(item)) is not None]
-    return spread([1 / value for value in per_token if value > 0], upwards=False)
 
 
 def _summary(item: Spread, suffix: str) -> float | None:
