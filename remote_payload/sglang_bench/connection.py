@@ -35,11 +35,6 @@ class Connection:
         self._events = 0
 
     @property
-    def is_closed(self) -> bool:
-        """Whether there is no socket."""
-        return self._socket is None
-
-    @property
     def is_opening(self) -> bool:
         """Whether a connection is on its way."""
         return self._is_connecting or self._is_shaking

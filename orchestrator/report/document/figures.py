@@ -1,6 +1,5 @@
 """One metric of one case of one run as a figure: value, interval, n, and how that reads."""
 
-import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -112,14 +111,6 @@ def estimate(series: Series) -> Estimate:
     if series.unit == "share":
         return bounded(found, 0, 1)
     return bounded(found, 0, float("inf")) if all(value >= 0 for value in series.y) else found
-
-
-def quick_value(series: Series) -> float | None:
-    """The value alone, without its interval: for the many rows of a long table."""
-    if series.level == "prompt" and series.x:
-        total = sum(series.x)
-        return sum(series.y) / total if total else None
-    return statistics.fmean(series.y)
 
 
 def series_of(measurement: Measurement, names: Sequence[str]) -> Series | None:

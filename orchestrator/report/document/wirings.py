@@ -7,7 +7,7 @@ from orchestrator.report.document.blocks import Block, Items, Section, Table, Te
 from orchestrator.report.document.subject import Subject
 from orchestrator.report.findings_text import WORDS, evidence_words, tally
 from orchestrator.report.text import DEFINITIONS
-from orchestrator.report.words import UNKNOWN, length, number, percent, proportion, within
+from orchestrator.report.words import UNKNOWN, length, number, proportion, within
 
 MOST = 40
 """Readings listed; the values of the report have all."""
@@ -122,10 +122,3 @@ def _checks(results: tuple[CheckResult, ...]) -> Table:
         rows=rows,
         folded=True,
     )
-
-
-def coverage_words(told: StandaloneReport) -> str:
-    """How many of the target's choices the drafter could propose at all."""
-    share = told.coverage
-    outside = share.out_of_vocabulary / share.response_tokens if share.response_tokens else None
-    return f"{percent(outside)} of {share.response_tokens} response tokens cannot be proposed"
