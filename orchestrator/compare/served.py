@@ -1,7 +1,7 @@
 """All figures of a served benchmark: a load (so many users, or such a rate) on a side, over its repeats."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from orchestrator.compare.served_acceptance import Acceptance, acceptance
@@ -58,6 +58,8 @@ class LoadFigures:
     """Prompt tokens that came from the prefix cache, of all."""
     client_cpu: float | None
     """CPU seconds of the client a second of wall time, the busiest repeat."""
+    client_waited: float | None
+    """Seconds a second that the client wanted a core and had none, the worst repeat; None = the host does not tell."""
 
     @property
     def valid(self) -> bool:
@@ -83,8 +85,8 @@ class LoadFigures:
 
     @property
     def client_bound(self) -> bool:
-        """Whether the client may have been the bottleneck."""
-        return self.client_cpu is not None and self.client_cpu >= CLIENT_BOUND
+        """Whether the client may have been the bottleneck: always at work, or waiting for a core to work on."""
+        return self.client_cpu is not None and self.client_cpu + (self.client_waited or 0.0) >= CLIENT_BOUND
 
     @property
     def key(self) -> tuple[int | None, float | None]:
@@ -192,7 +194,8 @@ def _load(
         speed=speed(by_point),
         acceptance=acceptance(measured),
         cached_share=sum(item.cached_tokens or 0 for item in known) / prompt_tokens if prompt_tokens else None,
-        client_cpu=max((share for point in points if (share := _cpu_share(point)) is not None), default=None),
+        client_cpu=_worst(points, lambda point: point.client_cpu_s),
+        client_waited=_worst(points, lambda point: point.client_waited_s),
     )
 
 
@@ -223,6 +226,7 @@ def _unlike(spec: LoadFigures, plain: LoadFigures) -> str | None:
     return None
 
 
-def _cpu_share(point: PointFacts) -> float | None:
-    seconds = point_seconds(point)
-    return None if seconds is None else point.client_cpu_s / seconds
+def _worst(points: Sequence[PointFacts], of: Callable[[PointFacts], float | None]) -> float | None:
+    """The largest share of a point's time; None = unknown of all."""
+    told = ((of(point), point_seconds(point)) for point in points)
+    return max((value / seconds for value, seconds in told if value is not None and seconds), default=None)

@@ -25,6 +25,8 @@ FOREIGN = 0.05
 """Tokens beyond ours that a server may have counted meanwhile, relative, before somebody else is suspected."""
 LATE_S = 0.05
 """Delay of a send from which on the load was not the one that was asked for."""
+SOME_WAITING = 0.05
+"""Share of the time without a core from which on that is worth a word."""
 
 
 def check_load(load: LoadFigures) -> Iterator[CheckResult]:
@@ -72,14 +74,18 @@ def _failed(load: LoadFigures, where: str) -> CheckResult:
 
 def _client(load: LoadFigures, where: str) -> CheckResult:
     late = max((point.client_late_s for point in load.points), default=0.0)
+    waited = load.client_waited or 0.0
+    told = "not told" if load.client_waited is None else round(waited, 3)
     return CLIENT.finding(
         f"the client itself may be the bottleneck {where}: it used {100 * (load.client_cpu or 0):.0f} % of a core"
+        + (f", waited for one {100 * waited:.0f} % of the time" if waited >= SOME_WAITING else "")
         + (f" and sent up to {late:.2f} s late" if late > LATE_S else ""),
         severity="serious",
         cause="engine",
         evidence=(
             seen("client CPU, share of one core", round(load.client_cpu or 0, 3)),
-            seen("limit taken", CLIENT_BOUND),
+            seen("client waiting for a core, share of the time", told),
+            seen("limit taken, both together", CLIENT_BOUND),
             seen("largest delay of sending, s", round(late, 4)),
         ),
         remedy=("the server may be faster than this: lower the concurrency, or read `--harness sglang` beside it",),

@@ -67,6 +67,7 @@ def _load(load: LoadFigures, draft_tokens: int | None) -> dict[str, Any]:
         "acceptance": None if load.acceptance is None else _acceptance(load.acceptance, draft_tokens),
         "cached_share": load.cached_share,
         "client_cpu": load.client_cpu,
+        "client_waited": load.client_waited,
         "client_bound": load.client_bound,
     }
 

@@ -170,6 +170,8 @@ class PointFacts(Record):
     after: Snapshot | None = None
     client_cpu_s: float
     """CPU time of the client process during the point."""
+    client_waited_s: float | None = None
+    """How long the thread that sends and receives was runnable without a core; None = this kernel does not tell."""
     client_late_s: float = 0.0
     """Largest delay between when a request was due and when it was sent."""
 

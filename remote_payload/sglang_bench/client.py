@@ -1,7 +1,6 @@
 """The load of one point: so many users in a closed loop, or Poisson arrivals; every request becomes a sample.
 
-One thread listens to all streams; answers that are whole become samples while no stream has anything to say. The CPU
-it takes is measured and told with the point.
+One thread listens to all streams; answers that are whole become samples while no stream has anything to say.
 """
 
 import concurrent.futures
@@ -19,6 +18,7 @@ from remote_payload.schema.bench_job import BenchJob
 from remote_payload.sglang_bench.answer import Answer, Asked, read_answer
 from remote_payload.sglang_bench.connection import Connection
 from remote_payload.sglang_bench.loop import Loop
+from remote_payload.sglang_bench.own_cpu import OwnCpu
 from remote_payload.sglang_bench.pace import Arrivals, Turn, Users
 from remote_payload.sglang_bench.place import Place
 from remote_payload.sglang_bench.prompt import Prompt
@@ -64,7 +64,7 @@ class Measured:
     """What one point gave."""
 
     samples: list[RequestSample] = field(default_factory=list)
-    cpu_s: float = 0.0
+    own: OwnCpu = field(default_factory=OwnCpu)
     late_s: float = 0.0
 
 
@@ -124,7 +124,6 @@ class Client:
         `count` gets each finished sample, on another thread; `watch` is called a few times a second, and what it
         raises ends the point.
         """
-        cpu_s = time.process_time()
         with concurrent.futures.ThreadPoolExecutor(1) as pool:
             serving = pool.submit(self._serve, prompts, load, count)
             try:
@@ -133,12 +132,12 @@ class Client:
             finally:
                 self._stop.set()
             serving.result()
-        self.measured.cpu_s = time.process_time() - cpu_s
         self.measured.samples.sort(key=lambda sample: sample.index)
         return self.measured
 
     def _serve(self, prompts: Sequence[Prompt], load: Load, count: Callable[[RequestSample], None]) -> None:
         """Until every prompt has its sample, or somebody wants it stopped."""
+        self.measured.own = OwnCpu()
         allow_sockets(min(load.users or len(prompts), len(prompts)))
         requests = [_Request(index=index, prompt=prompt) for index, prompt in enumerate(prompts)]
         waiting = deque((request, self._body(request.prompt)) for request in requests)
@@ -155,6 +154,7 @@ class Client:
                     count(self._book(self._answered.popleft()))
             while self._answered:
                 count(self._book(self._answered.popleft()))
+        self.measured.own.stop()
 
     def _pace(self, load: Load, prompts: int, loop: Loop) -> Users | Arrivals:
         place = Place(self._target.url, self._target.key)

@@ -84,7 +84,8 @@ class Points:
                 last_token_s=max((sample.chunk_s[-1] for sample in measured.samples if sample.chunk_s), default=None),
                 before=before,
                 after=after,
-                client_cpu_s=measured.cpu_s,
+                client_cpu_s=measured.own.cpu_s,
+                client_waited_s=measured.own.waited_s,
                 client_late_s=measured.late_s,
             )
         )

@@ -292,7 +292,16 @@ def test_cached_tokens_and_the_clients_own_work() -> None:
     (load,) = served_figures(result, items).loads
     assert load.cached_share == pytest.approx(0.5)
     assert load.client_cpu == pytest.approx(0.8)
+    assert load.client_waited is None
     assert load.client_bound
+
+
+@pytest.mark.parametrize(("waited_s", "bound"), [(None, False), (0.1, False), (0.6, True)])
+def test_a_client_without_a_core_measures_itself(waited_s: float | None, *, bound: bool) -> None:
+    items = [made_request(0, i) for i in range(2)]
+    result = made_bench([made_server()], [made_point(0, items, client_cpu_s=0.2, client_waited_s=waited_s)])
+    (load,) = served_figures(result, items).loads
+    assert load.client_bound is bound
 
 
 def test_the_ceiling_of_a_tree_is_its_depth_not_its_width() -> None:

@@ -322,6 +322,13 @@ def test_a_measurement_with_faults_of_its_own() -> None:
     assert "1 of 8" in found(diagnosis, "contradict").summary
 
 
+def test_a_client_that_got_no_core() -> None:
+    items = tuple(made_request(0, i, histogram=(10, 8, 6, 9)) for i in range(8))
+    point = made_point(0, items, client_cpu_s=0.1, client_waited_s=0.82)
+    summary = found(judged(made_bench([made_server()], [point]), items), "client itself").summary
+    assert "used 10 % of a core, waited for one 82 % of the time" in summary
+
+
 @pytest.mark.parametrize(
     ("changes", "words", "severity"),
     [({"form": "random"}, "random tokens", "serious"), ({"ignore_eos": True}, "end of text is ignored", "note")],

@@ -57,7 +57,7 @@ def test_every_prompt_becomes_a_sample(server: AnsweringServer) -> None:
     assert sample.broken_identities == ()
     assert sample.output_ids == tuple(range(100, 164))
     assert 0 <= sample.sent_s <= sample.chunk_s[0] <= sample.chunk_s[1] <= (sample.done_s or 0)
-    assert measured.cpu_s > 0
+    assert measured.own.cpu_s > 0
 
 
 def test_what_the_server_is_asked(server: AnsweringServer) -> None:
