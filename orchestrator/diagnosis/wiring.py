@@ -15,7 +15,7 @@ from orchestrator.compare.figures import first_step_difference, same_rows, walk_
 from orchestrator.compare.stats import CONFIDENCE, Estimate
 from orchestrator.diagnosis import advice
 from orchestrator.diagnosis.effects import accepted_difference, effects, same_inputs, simplest
-from orchestrator.diagnosis.measured import Measured, gather
+from orchestrator.diagnosis.measured import Measured
 from orchestrator.diagnosis.mis_wired import is_vllms_numbering, names_best
 from orchestrator.diagnosis.sglang_ids import spell
 from orchestrator.diagnosis.verdict import (
@@ -29,25 +29,14 @@ from orchestrator.diagnosis.verdict import (
     is_poor,
 )
 from orchestrator.errors import InvalidRunError
-from remote_payload.schema import ReadingFacts, ReadingHits, RowFacts, StandaloneResult
+from remote_payload.schema import ReadingFacts, StandaloneResult
 
 ADVISED = ("mis_wired", "cannot_serve", "unknown_rule")
 """Verdicts beside which config ids for the best reading are named."""
 
 
-def judge_wiring(
-    result: StandaloneResult,
-    rows: Sequence[RowFacts],
-    hits: Sequence[ReadingHits],
-    *,
-    max_new_tokens: int | None = None,
-) -> WiringVerdict:
-    """Judge a standalone test. Raises InvalidRunError where no reading was measured on all rows."""
-    return judge(gather(result, (rows, hits), max_new_tokens=max_new_tokens))
-
-
 def judge(measured: Measured) -> WiringVerdict:
-    """The same from figures that are already made."""
+    """Judge a standalone test by what was measured."""
     result, ranking = measured.result, rank(measured)
     best, declared, confidence = ranking.best, ranking.declared, ranking.confidence
     runner_up = next((item for item in ranking.ranked if item is not best), None)

@@ -3,9 +3,9 @@ from dataclasses import replace
 
 import pytest
 
+from orchestrator.diagnosis.measured import gather
 from orchestrator.diagnosis.verdict import WiringVerdict
 from orchestrator.diagnosis.wiring import judge as judge_measured
-from orchestrator.diagnosis.wiring import judge_wiring
 from orchestrator.errors import InvalidRunError
 from remote_payload.schema import DeclaredWiring
 from remote_payload.schema.standalone import GraphFlag
@@ -25,7 +25,7 @@ def judge(
     rows: int = 12,
 ) -> WiringVerdict:
     row_facts, hits, readings = made_readings(shares, rows=rows)
-    return judge_wiring(made_result(readings, declared, states=states, rows=rows), row_facts, hits)
+    return judge_measured(gather(made_result(readings, declared, states=states, rows=rows), (row_facts, hits)))
 
 
 def test_the_story_is_mis_wired_and_the_config_line_is_spelled() -> None:
@@ -172,7 +172,7 @@ def test_a_certain_difference_of_next_to_nothing_is_no_wiring_fault() -> None:
     hits = [made_hits(names[EMBED], row, mask, 3, lambda j, s: j % 2 == 0 or j == 11) for row in range(12)]
     hits += [made_hits(names[LATER], row, mask, 3, lambda j, s: j % 2 == 0) for row in range(12)]
     facts = made_readings({(EMBED, 1): 0.5, (LATER, 1): 0.5})[2]
-    verdict = judge_wiring(made_result(facts, made_declared((2, 4, 5), LATER)), rows, hits)
+    verdict = judge_measured(gather(made_result(facts, made_declared((2, 4, 5), LATER)), (rows, hits)))
     assert verdict.difference is not None
     assert (verdict.difference.low or 0.0) > 0  # one position in 200, in every row alike
     assert verdict.verdict == "cannot_separate"
@@ -333,7 +333,7 @@ def test_a_large_difference_on_unlike_rows_is_not_waved_through_as_nothing() -> 
     facts = made_readings({(EMBED, 1): 0.5, (LATER, 1): 0.5})[2]
     hits = [made_hits(facts[0].name, row, mask, 3, lambda j, s: True) for row in range(5)]
     hits += [made_hits(facts[1].name, row, mask, 3, lambda j, s, row=row: row > 0) for row in range(5)]
-    verdict = judge_wiring(made_result(facts, made_declared((2, 4, 5), LATER), rows=5), rows, hits)
+    verdict = judge_measured(gather(made_result(facts, made_declared((2, 4, 5), LATER), rows=5), (rows, hits)))
     assert verdict.verdict == "cannot_separate"
     assert "looks worse" in verdict.headline
     assert verdict.fix == ("capture more rows and run again",)
@@ -343,9 +343,9 @@ def test_a_result_without_a_full_reading_is_no_result() -> None:
     row_facts, hits, readings = made_readings({((0, 1, 2), 1): 0.5})
     screened = [replace(fact, stage="screen") for fact in readings]
     with pytest.raises(InvalidRunError, match="measured on all rows"):
-        judge_wiring(made_result(screened, made_declared((0, 2, 4), EMBED)), row_facts, hits)
+        judge_measured(gather(made_result(screened, made_declared((0, 2, 4), EMBED)), (row_facts, hits)))
     with pytest.raises(InvalidRunError, match="expected hits of the reading"):
-        judge_wiring(made_result(readings, made_declared((0, 2, 4), EMBED)), row_facts, ())
+        judge_measured(gather(made_result(readings, made_declared((0, 2, 4), EMBED)), (row_facts, ())))
 
 
 def test_a_computation_that_is_served_otherwise_is_mis_read() -> None:

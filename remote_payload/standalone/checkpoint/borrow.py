@@ -14,7 +14,6 @@ from remote_payload.standalone.checkpoint.weight_files import StoredTensor
 
 EMBEDDING, HEAD, NORM = "embed_tokens.weight", "lm_head.weight", "norm.weight"
 Embedding = Literal["absent", "unlike_size", "equal", "differs"]
-Whose = Literal["draft", "target"]
 Served = Literal["draft", "target", "random"]
 
 
