@@ -1,6 +1,6 @@
 """Under which circumstances a served benchmark was made: hard, soft, and every argument its server ran with."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 
 from orchestrator.compare.served import LoadFigures, effective
@@ -32,7 +32,7 @@ DRAFT_ARGUMENTS = {
 SOFT_ARGUMENTS = ("attention_backend", "cuda_graph_max_bs", "mem_fraction_static", "disable_cuda_graph")
 _ABSENT_MEANS = {"quantization": "none", "draft_quantization": "none", "pp": "1", "ep": "1", "dp": "1", "tp": "1"}
 """Arguments that a server which tells its others leaves out, or has null, where nothing was asked for."""
-_SIMULATED = "SGLANG_SIMULATE_ACC_LEN"
+SIMULATED = "SGLANG_SIMULATE_ACC_LEN"
 
 
 class BenchFacts:
@@ -43,7 +43,7 @@ class BenchFacts:
 
     def hard(self, load: LoadFigures) -> tuple[Fact, ...]:
         """What must be alike."""
-        servers, workload = self._servers(load), self._result.workload
+        servers, workload = servers_of(self._result, load), self._result.workload
         found: dict[str, str | None] = {name: _told(servers, name, key) for name, key in HARD_ARGUMENTS.items()}
         for name, key in DRAFT_ARGUMENTS.items():
             found[name] = "none" if load.side == "plain" else _told(servers, name, key)
@@ -58,14 +58,14 @@ class BenchFacts:
             "max_new_tokens": str(workload.max_new_tokens),
             "ignore_eos": str(workload.ignore_eos).lower(),
             "harness": HARNESS,
-            "simulated_acceptance": self._simulated(servers),
+            "simulated_acceptance": "no" if load.side == "plain" else simulated_acceptance(self._result, servers),
             "cache_policy": self._cache(load, servers),
         }
         return tuple(Fact(name=name, value=value) for name, value in found.items())
 
     def soft(self, load: LoadFigures) -> tuple[Fact, ...]:
         """What should be alike."""
-        servers, result = self._servers(load), self._result
+        servers, result = servers_of(self._result, load), self._result
         found: dict[str, str | None] = {"sglang_version": result.sglang.version}
         found |= {name: _told(servers, name, name) for name in SOFT_ARGUMENTS}
         found |= {
@@ -82,25 +82,30 @@ class BenchFacts:
     def arguments(self, load: LoadFigures) -> tuple[Fact, ...]:
         """Every argument that the server tells, by name."""
         found: dict[str, str | None] = {}
-        for server in self._servers(load)[:1]:
+        for server in servers_of(self._result, load)[:1]:
             found = {fact.name: fact.effective for fact in server.arguments}
         return tuple(Fact(name=name, value=found[name]) for name in sorted(found))
-
-    def _servers(self, load: LoadFigures) -> tuple[ServerFacts, ...]:
-        starts = {point.start for point in load.points}
-        return tuple(server for server in self._result.servers if server.side == load.side and server.start in starts)
-
-    def _simulated(self, servers: tuple[ServerFacts, ...]) -> str:
-        length = next((value for server in servers if (value := effective(server, _SIMULATED))), None)
-        if length is not None:
-            return str(length)
-        return "yes" if self._result.sglang.simulates_acceptance else "no"
 
     def _cache(self, load: LoadFigures, servers: tuple[ServerFacts, ...]) -> str:
         if any(effective(server, "disable_radix_cache") is True for server in servers):
             return "prefix cache off"
         flushed = all(point.flushed for point in load.points)
         return "flushed before each point" if flushed else "not flushed"
+
+
+def simulated_acceptance(result: BenchResult, servers: Iterable[ServerFacts]) -> str | None:
+    """The accept length that the servers pretend, `yes` where it is not told which, `no`; None = nobody tells."""
+    length = next((value for server in servers if (value := effective(server, SIMULATED))), None)
+    if length is not None:
+        return str(length)
+    told = result.sglang.simulates_acceptance
+    return None if told is None else "yes" if told else "no"
+
+
+def servers_of(result: BenchResult, load: LoadFigures) -> tuple[ServerFacts, ...]:
+    """The servers that a load was measured on."""
+    starts = {point.start for point in load.points}
+    return tuple(server for server in result.servers if server.side == load.side and server.start in starts)
 
 
 def _told(servers: tuple[ServerFacts, ...], name: str, argument: str) -> str | None:

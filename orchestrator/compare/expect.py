@@ -76,7 +76,11 @@ def _loads(condition: Condition, measurements: Sequence[Measurement]) -> Sequenc
     for key, value in PREFERRED.items():
         if key not in condition.where:
             fitting = [item for item in fitting if value_of(item, key) == value] or fitting
-    having = [item for item in fitting if any(series.metric == condition.metric.name for series in item.series)]
+    having = [
+        item
+        for item in fitting
+        if any(series.metric == condition.metric.name for series in item.series) or (item.invalid and not item.series)
+    ]
     if having:
         return having
     known = sorted({series.metric for item in fitting for series in item.series})

@@ -5,7 +5,7 @@ Not covered: prompts of one conversation, which a workload does not tell (its `c
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from orchestrator.compare.bench_facts import BenchFacts
 from orchestrator.compare.bench_prompts import prompt_series
@@ -34,14 +34,18 @@ def bench_measurements(
     *,
     more_soft: Mapping[str, str | None],
 ) -> tuple[Measurement, ...]:
-    """Every load of the run. `judged` is the diagnosis' word on each; `more_soft`: more soft circumstances."""
+    """Every load of the run. `judged` is the diagnosis' word on each; `more_soft`: more soft circumstances.
+
+    A load without a single figure is there as well, as no measurement: left out, its run would pass for a sound one.
+    """
     facts = BenchFacts(result, more_soft)
     found = []
     for load in figures.loads:
         verdict = judged.get(load_key(load), Judged())
         series = _series(run_id, result, figures, load)
-        if series:
-            found.append(_measurement(load, series, facts, verdict))
+        if not series and not verdict.invalid:
+            verdict = replace(verdict, invalid=("nothing of it could be counted",))
+        found.append(_measurement(load, series, facts, verdict))
     return tuple(found)
 
 

@@ -1,11 +1,13 @@
 """Whether a load of a served benchmark is a measurement at all, and what to keep in mind where it is one.
 
 No measurement: failed or unanswered requests, a run that ended early, other people's traffic, a prefix cache that
-nobody flushed, a GPU that had to slow down, plain decoding that came out slower than any server's.
+nobody flushed, a GPU that had to slow down, acceptance that the server only pretends, plain decoding that came out
+slower than any server's.
 """
 
 from collections.abc import Mapping, Sequence
 
+from orchestrator.compare.bench_facts import SIMULATED, servers_of, simulated_acceptance
 from orchestrator.compare.extract_bench import Judged, LoadKey, load_key
 from orchestrator.compare.served import LoadFigures, ServedFigures
 from orchestrator.diagnosis.finding import CheckResult
@@ -40,6 +42,7 @@ def judge_loads(
     for load in figures.loads:
         findings = [item for item in check_load(load) if item.outcome == "finding"]
         invalid = [*common, *(item.summary for item in findings if _voids(item, load)), *_slowed(load, machine)]
+        invalid += _simulated(result, load)
         if not load.requests and not load.failed:
             invalid.append("no request was answered")
         paired = [text for item, text in zip(suspicious, words, strict=True) if load is item.plain]
@@ -53,6 +56,15 @@ def _voids(item: CheckResult, load: LoadFigures) -> bool:
     if item.title == CACHE.title:  # after a flush it is what the prompts share among themselves: the same every time
         return not all(point.flushed for point in load.points)
     return item.title in (REQUESTS.title, TRAFFIC.title)
+
+
+def _simulated(result: BenchResult, load: LoadFigures) -> list[str]:
+    """Acceptance that the server draws instead of the drafter: neither it nor the speed it gives is anybody's."""
+    told = "no" if load.side == "plain" else simulated_acceptance(result, servers_of(result, load))
+    if told in (None, "no"):
+        return []
+    length = "" if told == "yes" else f" ({SIMULATED}={told})"
+    return [f"acceptance is simulated{length}: neither the accept length nor the speed is the drafter's"]
 
 
 def _slowed(load: LoadFigures, machine: Sequence[MachineSample]) -> list[str]:

@@ -37,6 +37,16 @@ def _figures(reported: Reported) -> Iterator[dict[str, Cell]]:
     for subject in reported.subjects:
         measured = subject.measured
         for one in measured.measurements:
+            if not one.series:  # a load of which nothing came back is named all the same
+                yield {
+                    "kind": "figure",
+                    "run": measured.run_id,
+                    "case": case_words(one.case),
+                    "measured_utc": moment(measured.created_unix_s, zone="", unknown=""),
+                    "tool": measured.tool,
+                    "host": measured.host,
+                    "no_measurement_because": "; ".join(one.invalid),
+                }
             for series in one.series:
                 found = figure(series, one)
                 yield {

@@ -47,6 +47,9 @@ def test_what_cannot_be_told_is_never_passed() -> None:
     (missing,) = judged("accept_length_pooled", ">= 1", side(measurement(throughputs(*BASE))))
     assert missing.outcome == "cannot tell"
     assert missing.reason == f"the run has no accept_length_pooled; it has {THROUGHPUT}"
+    lost = measurement(case={**CASE, "concurrency": "4"}, invalid=("8 of 8 requests failed",))
+    beside = judged(THROUGHPUT, ">= 1", side(measurement(throughputs(*BASE)), lost))
+    assert [(item.outcome, item.reason) for item in beside] == [("passed", ""), ("cannot tell", lost.invalid[0])]
     number = Series(metric=THROUGHPUT, unit="tok/s", definition="", level="summary", y=(90.0,))
     (bare,) = judged(THROUGHPUT, ">= 1", side(Measurement(case=(), series=(number,))))
     assert bare.outcome == "cannot tell"

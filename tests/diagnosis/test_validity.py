@@ -7,7 +7,7 @@ from orchestrator.compare.served import served_figures
 from orchestrator.diagnosis.validity import judge_loads
 from remote_payload.schema.bench import BenchResult, RequestSample, Snapshot
 from remote_payload.schema.bench_machine import MachineSample
-from tests.support.made_bench import made_paired
+from tests.support.made_bench import made_paired, made_server
 
 SPEC: LoadKey = ("spec", 1, None)
 PLAIN: LoadKey = ("plain", 1, None)
@@ -59,3 +59,16 @@ def test_random_tokens_and_contradictions_are_warnings() -> None:
     assert any("random tokens" in text for text in found[SPEC].warnings)
     assert any("contradict each other" in text for text in found[SPEC].warnings)
     assert found[SPEC].invalid == ()
+
+
+def test_simulated_acceptance_is_no_measurement_of_a_drafter_and_leaves_plain_decoding_alone() -> None:
+    result, requests = made_paired()
+    told = dataclasses.replace(result, sglang=dataclasses.replace(result.sglang, simulates_acceptance=True))
+    found = judged((told, requests))
+    assert found[SPEC].invalid == ("acceptance is simulated: neither the accept length nor the speed is the drafter's",)
+    assert found[PLAIN].invalid == ()
+    servers = (made_server("spec", runs={"SGLANG_SIMULATE_ACC_LEN": 2.5}), made_server("plain"))
+    known = judged(made_paired(servers=servers))
+    assert "(SGLANG_SIMULATE_ACC_LEN=2.5)" in known[SPEC].invalid[0]
+    unset = dataclasses.replace(result, sglang=dataclasses.replace(result.sglang, simulates_acceptance=False))
+    assert judged((unset, requests))[SPEC].invalid == ()
