@@ -1,7 +1,8 @@
 """A stored run -> what of it can be compared; made once, kept beside the run, made again when its files change.
 
 `measurements.json` beside `run.json` is only a cache: `measurements.key` says from which files (manifest, sizes, times)
-and by which version of the extraction it was made. A run whose files are not what its manifest says is refused.
+and by which version of the extraction it was made, and what its own sha256 is: one that was edited is made again. A run
+whose files are not what its manifest says is refused.
 """
 
 import hashlib
@@ -18,12 +19,13 @@ from orchestrator.report.content import StandaloneReport
 from orchestrator.review import review
 from orchestrator.store import Store
 from orchestrator.store.files import read_text, translated, write
+from orchestrator.store.imported import read_imported
+from orchestrator.store.layout import KEY, MEASUREMENTS, is_imported
 from orchestrator.store.results import read_machine
-from remote_payload.rundir import RunDir
+from remote_payload.rundir import RUN_ID_PATTERN, RunDir
 
-EXTRACTION = 1
+EXTRACTION = 2
 """Goes up where the same result files give other measurements."""
-NAME, KEY_NAME = "measurements.json", "measurements.key"
 
 
 def measurements_of(store: Store, record: RunRecord) -> MeasurementSet:
@@ -43,9 +45,10 @@ def measurements_of(store: Store, record: RunRecord) -> MeasurementSet:
     if known is not None:
         return known
     made = _measure(store, record)
+    data = record_bytes(made)
     try:
-        write(run.path / NAME, record_bytes(made))
-        write(run.path / KEY_NAME, key.encode())
+        write(run.path / MEASUREMENTS, data)
+        write(run.path / KEY, _kept_key(key, data))
     except StoreError:
         pass  # a store that cannot be written can still be compared
     return made
@@ -54,6 +57,25 @@ def measurements_of(store: Store, record: RunRecord) -> MeasurementSet:
 def set_of_run(store: Store, run_id: str) -> MeasurementSet:
     """The measurements of a run of that very id, own or imported. Raises as `measurements_of`, NotFoundError."""
     return store.imported(run_id) if store.is_imported(run_id) else measurements_of(store, store.load_exact(run_id))
+
+
+def is_here(store: Store, measured: MeasurementSet) -> bool:
+    """Whether these are the measurements of a run in this store, and not of another one under its id.
+
+    A file or a baseline's record may be of a run that was never on this laptop. Raises StoreError.
+    """
+    if measured.origin not in ("own", "imported") or RUN_ID_PATTERN.fullmatch(measured.run_id) is None:
+        return False
+    run = store.run_dir(measured.run_id)
+    if is_imported(run):  # also an own run's measurements alone, from another laptop
+        return read_imported(run) == measured
+    return measured.origin == "own" and run.manifest.is_file() and _sha256(run) == measured.source_sha256
+
+
+def is_same_run(one: MeasurementSet, other: MeasurementSet) -> bool:
+    """Whether two sets of one id are of the very same result, be it as two versions of this tool extracted it."""
+    is_alike = one.source_sha256 is not None and one.source_sha256 == other.source_sha256
+    return one == other or (is_alike and one.origin == other.origin == "own")
 
 
 def _measure(store: Store, record: RunRecord) -> MeasurementSet:
@@ -115,22 +137,31 @@ def _of_standalone(report: StandaloneReport, soft: dict[str, str]) -> tuple[Meas
 
 
 def _known(run: RunDir, key: str) -> MeasurementSet | None:
-    """The kept measurements, if they were made of these very files; a damaged cache is made again."""
-    path, key_path = run.path / NAME, run.path / KEY_NAME
+    """The kept measurements, if they were made of these very files; a damaged or edited cache is made again."""
+    path, key_path = run.path / MEASUREMENTS, run.path / KEY
     try:
-        if not key_path.is_file() or read_text(key_path) != key:
+        data = read_text(path).encode() if path.is_file() and key_path.is_file() else b""
+        if not data or read_text(key_path).encode() != _kept_key(key, data):
             return None
-        return read_record(MeasurementSet, read_text(path), where=str(path), error=StoreError)
+        return read_record(MeasurementSet, data, where=str(path), error=StoreError)
     except StoreError:
         return None
 
 
+def _kept_key(key: str, data: bytes) -> bytes:
+    """What stands in `measurements.key`: from what the measurements were made, and the hash of what was made."""
+    return f"{key} {hashlib.sha256(data).hexdigest()}".encode()
+
+
 def _key(run: RunDir) -> str:
-    """Changes with the extraction, the manifest, and the name, size or time of any result file."""
+    """Changes with the extraction, the manifest, and the name, size or times of any result file.
+
+    The time of the last change to an inode cannot be set by anybody, so an edit that puts the other time back shows.
+    """
     with translated("list", run.result):
         files = sorted(path for path in run.result.rglob("*") if path.is_file())
         stats = [(path.relative_to(run.result).as_posix(), path.stat()) for path in files]
-    told = "\n".join(f"{name} {stat.st_size} {stat.st_mtime_ns}" for name, stat in stats)
+    told = "\n".join(f"{name} {stat.st_size} {stat.st_mtime_ns} {stat.st_ctime_ns}" for name, stat in stats)
     whole = f"{EXTRACTION} {orchestrator.__version__} {_sha256(run)}\n{told}"
     return hashlib.sha256(whole.encode()).hexdigest()
 

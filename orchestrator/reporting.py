@@ -8,7 +8,7 @@ from orchestrator.compare.comparison import SetComparison
 from orchestrator.compare.diff import compare_many
 from orchestrator.compare.pooling import Operand
 from orchestrator.errors import Eagle3Error, InvalidRunError, NotFoundError, StoreError
-from orchestrator.measurements import measurements_of
+from orchestrator.measurements import is_here, is_same_run, measurements_of
 from orchestrator.operands import baseline_operand, operand
 from orchestrator.records import Baseline, RunRecord
 from orchestrator.records.measurement import MeasurementSet
@@ -134,14 +134,15 @@ def _comparisons(
 def _subjects(
     store: Store, sets: Iterable[MeasurementSet], broken: Sequence[RunRecord], question: Question
 ) -> Iterator[Subject]:
-    unique = {one.run_id: one for one in sets}
+    unique = _each_once(sets)
     judge = len(unique) <= JUDGED
-    for measured in unique.values():
-        record = _record(store, measured) if judge else None
-        labels = store.labels(measured.run_id) if judge and measured.origin in ("own", "imported") else None
+    for measured in unique:
+        is_known = judge and is_here(store, measured)  # a file's, or a baseline's record that came without its run
+        record = store.load_exact(measured.run_id) if is_known and not store.is_imported(measured.run_id) else None
+        labels = store.labels(measured.run_id) if is_known else None
         yield Subject(
             measured=measured,
-            told=None if record is None else review(store, record, question),
+            told=None if record is None or not store.has_figures(record) else review(store, record, question),
             note="" if labels is None else labels.note,
             tags=() if labels is None else labels.tags,
         )
@@ -158,15 +159,17 @@ def _subjects(
         yield Subject(measured=measured, told=review(store, record))
 
 
-def _record(store: Store, measured: MeasurementSet) -> RunRecord | None:
-    """The record of an own run that is still here with its figures."""
-    if measured.origin != "own":
-        return None
-    try:
-        record = store.load_exact(measured.run_id)
-    except NotFoundError:
-        return None  # a baseline's record outlives its run
-    return record if store.has_figures(record) else None
+def _each_once(sets: Iterable[MeasurementSet]) -> tuple[MeasurementSet, ...]:
+    """Every run once, as it was named first. Raises InvalidRunError where an id stands for two different runs."""
+    found: dict[str, MeasurementSet] = {}
+    for one in sets:
+        known = found.setdefault(one.run_id, one)
+        if not is_same_run(known, one):
+            raise InvalidRunError(
+                f"expected one run of each id, found two different ones: {one.run_id} ({known.source}; {one.source})",
+                hint="a report tells runs apart by their ids; import or export one of them under another",
+            )
+    return tuple(found.values())
 
 
 def _moves(store: Store, name: str | None, subjects: Sequence[Subject], left_out: list[str]) -> Iterator[BaselineMove]:

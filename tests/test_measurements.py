@@ -1,13 +1,14 @@
 import dataclasses
-import gzip
+import os
 from pathlib import Path
 
 import pytest
 
 from orchestrator.errors import InvalidRunError
-from orchestrator.measurements import KEY_NAME, NAME, measurements_of
+from orchestrator.measurements import measurements_of
 from orchestrator.records.measurement import Measurement, MeasurementSet, Series
 from orchestrator.store import Store
+from orchestrator.store.layout import KEY, MEASUREMENTS
 from tests.cli.test_runs_baseline_diff import put_run
 from tests.support.made_bench import made_paired
 from tests.support.made_runs import made_run
@@ -105,19 +106,25 @@ def test_a_drafter_test_is_counted_by_row(store: Store) -> None:
     assert series(only, "best.first_step_accuracy").unit == "share"
 
 
-def test_what_was_made_is_kept_until_a_file_changes(store: Store) -> None:
+def test_what_was_made_is_kept_until_a_file_or_the_copy_itself_changes(store: Store) -> None:
     record = put_bench(store, "bench-a1", made_paired())
     run = store.run_dir("bench-a1")
     first = measurements_of(store, record)
-    kept = run.path / NAME
-    kept.write_text(kept.read_text().replace('"label":""', '"label":"from the cache"'))
-    assert measurements_of(store, record).label == "from the cache"
-    (run.path / KEY_NAME).write_text("another version")
+    kept = run.path / MEASUREMENTS
+    inode = kept.stat().st_ino
     assert measurements_of(store, record) == first
-    kept.write_text("{")
+    assert kept.stat().st_ino == inode  # read, not made again
+    whole = kept.read_text()
+    for edited in (whole.replace("56.8", "95.8"), "{", ""):
+        kept.write_text(edited)
+        assert measurements_of(store, record) == first
+        assert kept.read_text() == whole
+    (run.path / KEY).write_text("another version")
     assert measurements_of(store, record) == first
     path = run.result / "requests.jsonl.gz"
-    path.write_bytes(gzip.compress(gzip.decompress(path.read_bytes()) + b"\n"))
+    times = (path.stat().st_atime_ns, path.stat().st_mtime_ns)
+    path.write_bytes(path.read_bytes()[:-8] + bytes(8))  # as long as it was, and as old as it was
+    os.utime(path, ns=times)
     with pytest.raises(InvalidRunError, match="not what the run left"):
         measurements_of(store, record)
 

@@ -11,14 +11,14 @@ from orchestrator.errors import InvalidRunError, UsageError
 from orchestrator.records import record_bytes
 from orchestrator.records.exported import ExportManifest
 from orchestrator.store.files import translated
-from orchestrator.store.layout import MEASUREMENTS, VERDICT, record_path
+from orchestrator.store.layout import KEY, MEASUREMENTS, VERDICT, record_path
 from remote_payload.rundir import RunDir, write_atomically
 from remote_payload.schema import ManifestFile
 
 MANIFEST = "eagle3-run.json"
 MAX_BYTES = 200 << 20
 """Of an archive, packed and unpacked: what a laptop reads at once."""
-COPIES = frozenset({MEASUREMENTS, "measurements.key", VERDICT})
+COPIES = frozenset({MEASUREMENTS, KEY, VERDICT})
 """Beside a run of a host these are made of its result where they are needed; nobody else's are believed."""
 
 

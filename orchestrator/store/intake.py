@@ -12,8 +12,8 @@ from orchestrator.records.packed import unpacked
 from orchestrator.store.archive import COPIES, run_files
 from orchestrator.store.files import translated, write
 from orchestrator.store.folders import appearing
-from orchestrator.store.imported import add_imported
-from orchestrator.store.layout import DERIVED, LABELS, MEASUREMENTS, RECORD, is_imported
+from orchestrator.store.imported import add_imported, imported_key
+from orchestrator.store.layout import DERIVED, KEY, LABELS, MEASUREMENTS, RECORD, is_imported
 from orchestrator.store.lock import locked
 from orchestrator.store.unpacking import is_gzip, read_bounded, unpacked_run
 from remote_payload.rundir import RUN_ID_PATTERN, RunDir
@@ -35,6 +35,8 @@ def take_in(home: Path, path: Path) -> tuple[str, bool]:
     record = _require_run(run_id, files, path)
     if record is not None:
         files = {name: content for name, content in files.items() if name not in COPIES}
+    else:
+        files = {**files, KEY: imported_key(files[MEASUREMENTS])}  # an older export has none
     run = RunDir(home / "runs" / run_id)
     with translated("create", run.path), locked(home):
         if run.path.exists():
@@ -51,7 +53,14 @@ def _take_measurements(home: Path, measured: MeasurementSet) -> bool:
         raise InvalidRunError(f"expected a run id ({RUN_ID_PATTERN.pattern}), found: {measured.run_id!r}")
     run = RunDir(home / "runs" / measured.run_id)
     if run.path.exists() and not is_imported(run):
-        raise ClaimedError(f"the whole run is on this laptop, its measurements alone add nothing: {measured.run_id}")
+        with translated("read", run.manifest):
+            data = run.manifest.read_bytes() if run.manifest.is_file() else b""
+        if hashlib.sha256(data).hexdigest() == measured.source_sha256:
+            return False  # they were made of the run that is here
+        raise ClaimedError(
+            f"another run of this id is on this laptop: {measured.run_id}",
+            hint="`eagle3-remote runs rm` forgets the one that is here",
+        )
     return add_imported(home, run, measured, None)
 
 
@@ -66,6 +75,8 @@ def _require_run(run_id: str, files: Mapping[str, bytes], path: Path) -> RunReco
             MeasurementSet, files[MEASUREMENTS], where=f"{path}: {MEASUREMENTS}", error=InvalidRunError
         )
         _require_id(run_id, measured.run_id, path)
+        if files.get(KEY, imported_key(files[MEASUREMENTS])).strip() != imported_key(files[MEASUREMENTS]):
+            raise InvalidRunError(f"{path}: {MEASUREMENTS} is not what was imported: {KEY} names another sha256")
         return None
     record = read_record(RunRecord, files[RECORD], where=f"{path}: {RECORD}", error=InvalidRunError)
     _require_id(run_id, record.run_id, path)
@@ -95,7 +106,7 @@ def _require_same(run: RunDir, record: RunRecord | None, files: Mapping[str, byt
     if record is not None and RECORD in here:
         known = read_record(RunRecord, here[RECORD], where=str(run.path / RECORD))
         record, known = (dataclasses.replace(item, state_seen_unix_s=None, tags=()) for item in (record, known))
-    apart = {*DERIVED, RECORD}
+    apart = {*DERIVED, RECORD, KEY}
     if known != record or {k: v for k, v in here.items() if k not in apart} != {
         k: v for k, v in files.items() if k not in apart
     }:

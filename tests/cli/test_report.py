@@ -109,6 +109,34 @@ def test_a_baseline_is_what_runs_are_held_against(eagle: Eagle, store: Store) ->
     assert alone.splitlines()[2].startswith("**Regressed")
 
 
+def test_a_file_or_a_baseline_that_came_by_git_needs_no_run(eagle: Eagle, store: Store, tmp_path: Path) -> None:
+    put_bench(store, "bench-a1", made_paired(repeats=5))
+    (tmp_path / "baselines").mkdir()
+    (tmp_path / "eagle3.toml").touch()
+    assert eagle("baseline", "set", "main", "bench-a1").code == 0
+    eagle("runs", "export", "bench-a1", "a.json")
+    eagle("runs", "export", "bench-a1", "a.tar.gz")
+    eagle("runs", "note", "bench-a1", "of this laptop")
+    assert "of this laptop" in eagle("report", "a.json", "--format", "markdown").out
+    here = eagle("report", "a.json", "--format", "json").json["runs"][0]
+    assert here["report"]["diagnosis"]["verdict"] == "slower"
+    eagle("runs", "rm", "bench-a1")
+    put_bench(store, "bench-b1", made_paired(repeats=5, spec_tok_s=45.0))
+    for words in (["a.json"], ["a.tar.gz"], ["--baseline", "main"], ["baseline:main"]):
+        answer = eagle("report", *words, "--format", "json")
+        assert answer.code == 0, answer.err
+        (only,) = answer.json["runs"]
+        assert (only["run_id"], only["report"]) == ("bench-a1", None)
+        assert only["cases"][0]["series"]
+    against = eagle("report", "bench-b1", "--baseline", "main", "--format", "markdown")
+    assert against.out.splitlines()[2].startswith("**Regressed")
+    put_bench(store, "bench-a1", made_paired(repeats=5, spec_tok_s=77.0))  # another run of the same id
+    assert eagle("report", "a.json", "--format", "json").json["runs"][0]["report"] is None
+    both = eagle("report", "bench-a1", "a.json")
+    assert both.code == 5
+    assert "expected one run of each id, found two different ones: bench-a1" in both.err
+
+
 def test_published_numbers_are_held_against_and_never_called_ours(eagle: Eagle, store: Store) -> None:
     put_bench(store, "bench-a1", made_paired(repeats=5))
     name = "published:specbundle/qwen3-30b-a3b-instruct-2507/3-1-4/gsm8k"

@@ -169,10 +169,16 @@ def test_measurements_alone_are_a_smaller_file(store: Store, eagle: Eagle, tmp_p
     file = tmp_path / "run.json"
     assert eagle("runs", "export", "run-a1", str(file)).code == 0
     assert json.loads(file.read_text())["content"]["origin"] == "own"
-    assert "the whole run is on this laptop" in eagle("runs", "import", str(file)).err
+    assert eagle("runs", "import", str(file)).err == "run-a1 is here already\n"
+    store.remove("run-a1")
+    put_run(store, "run-a1", 0.5)
+    other = eagle("runs", "import", str(file))
+    assert (other.code, "another run of this id" in other.err) == (15, True)
     store.remove("run-a1")
     assert eagle("runs", "import", str(file)).err == "imported run-a1\n"
     assert eagle("runs", "import", str(file)).err == "run-a1 is here already\n"
+    eagle("runs", "note", "run-a1", "only its figures came")
+    assert "only its figures came" in eagle("report", "run-a1", "--format", "markdown").out
     put_run(store, "run-b2", 0.7)
     assert eagle("diff", "run-a1", "run-b2", "--json").code == 0
     file.write_text(file.read_text().replace('"own"', '"imported"'))
@@ -199,6 +205,27 @@ def test_an_imported_run_is_shown_tagged_exported_and_removed(store: Store, eagl
         assert answer.code == 5
         assert "`other-1` was imported" in answer.err
     assert eagle("runs", "show", "last").code == 6  # the newest run of a host
+
+
+def test_imported_measurements_that_were_edited_are_refused_by_name(store: Store, eagle: Eagle, tmp_path: Path) -> None:
+    store.add_imported(imported())
+    file = tmp_path / "o.tar.gz"
+    eagle("runs", "export", "other-1", str(file))
+    path = store.run_dir("other-1").path / "measurements.json"
+    path.write_text(path.read_text().replace("0.02", "0.01"))
+    for command in (("runs", "show"), ("report",), ("baseline", "set", "main"), ("diff", "other-1")):
+        answer = eagle(*command, "other-1")
+        assert answer.code == 40
+        assert f"{path}: expected the measurements of sha256 " in answer.err
+    edited = tmp_path / "edited.tar.gz"
+    eagle("runs", "export", "other-1", str(edited))
+    assert eagle("runs", "rm", "other-1").code == 0
+    refused = eagle("runs", "import", str(edited))
+    assert (refused.code, "is not what was imported" in refused.err) == (5, True)
+    assert eagle("runs", "import", str(file)).code == 0
+    (store.run_dir("other-1").path / "measurements.key").unlink()  # as an earlier version kept it
+    assert store.imported("other-1") == imported()
+    assert eagle("runs", "import", str(file)).err == "other-1 is here already\n"
 
 
 def test_what_cannot_be_exported_says_why(store: Store, eagle: Eagle, tmp_path: Path) -> None:
