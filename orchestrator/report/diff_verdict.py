@@ -2,8 +2,9 @@
 
 from orchestrator.compare.asked import Asked
 from orchestrator.compare.comparison import CaseComparison, Comparison, SetComparison
-from orchestrator.compare.matching import case_words
 from orchestrator.report.diff_words import (
+    KEYS,
+    Names,
     change_figure,
     definition,
     difference_words,
@@ -14,17 +15,17 @@ from orchestrator.report.diff_words import (
 )
 
 
-def verdict_lines(found: SetComparison, asked: Asked) -> list[str]:
+def verdict_lines(found: SetComparison, asked: Asked, names: Names = KEYS) -> list[str]:
     """A sentence with the verdict, then what a reader needs beside it, a sentence each; not wrapped."""
     ours, theirs = found.ours_label, found.theirs_label
     led = leading(found, asked)
     if led is None:
-        return [f"{found.verdict.capitalize()}: {ours} against {theirs}{_why(found)}", *_hints(found)]
+        return [f"{found.verdict.capitalize()}: {ours} against {theirs}{_why(found, names)}", *_hints(found)]
     case, item = led
-    lines = [f"{_opening(found)}: {sentence(case, item, ours, theirs)}"]
+    lines = [f"{_opening(found)}: {sentence(case, item, (ours, theirs), names)}"]
     told = definition(case, item.metric.name)
     if told:
-        lines.append(f"{item.metric.name}: {told}")
+        lines.append(f"{names.metric(item.metric.name)}: {told}")
     if item.verdict == "equivalent":
         lines.append(
             f"equivalent means: no difference larger than {margin_words(item)}, by the 95 % interval{_tost(item)}"
@@ -37,7 +38,7 @@ def verdict_lines(found: SetComparison, asked: Asked) -> list[str]:
     if item.note:
         lines.append(item.note)
     if asked.force and any(one.hard or one.ours.invalid or one.theirs.invalid for one in found.cases):
-        lines.append(f"forced: the sides are not comparable{_why(found)}")
+        lines.append(f"forced: the sides are not comparable{_why(found, names)}")
     return lines
 
 
@@ -58,13 +59,13 @@ def _opening(found: SetComparison) -> str:
     return f"{word} (other loads: {', '.join(others)})" if others else word
 
 
-def reasons(found: SetComparison) -> tuple[str, ...]:
+def reasons(found: SetComparison, names: Names = KEYS) -> tuple[str, ...]:
     """What stands against a comparison, a few words each; with the load, where it is not so at every load."""
     by_reason: dict[str, list[str]] = {}
     for case in found.cases:
         if found.verdict in (case.verdict, "single run"):  # a sound load says nothing about why another is none
-            for text in dict.fromkeys(_case_reasons(case, found)):
-                by_reason.setdefault(text, []).append(case_words(case.case))
+            for text in dict.fromkeys(_case_reasons(case, found, names)):
+                by_reason.setdefault(text, []).append(names.load(case.case))
     if not found.cases:
         return ("no load is on both sides",)
     every = len(found.cases)
@@ -74,21 +75,21 @@ def reasons(found: SetComparison) -> tuple[str, ...]:
     )
 
 
-def _why(found: SetComparison) -> str:
+def _why(found: SetComparison, names: Names) -> str:
     """The same in a line; begins with a colon where there is something."""
-    shown = list(reasons(found))
+    shown = list(reasons(found, names))
     if len(shown) > 3:
         shown = [*shown[:3], f"and {len(shown) - 3} more"]
     return f": {'; '.join(shown)}" if shown else ""
 
 
-def _case_reasons(case: CaseComparison, found: SetComparison) -> list[str]:
+def _case_reasons(case: CaseComparison, found: SetComparison, names: Names) -> list[str]:
     reasons = [f"{found.ours_label}: {text}" for text in case.ours.invalid]
     reasons += [f"{found.theirs_label}: {text}" for text in case.theirs.invalid]
     reasons += [difference_words(item) for item in case.hard]
     if not reasons:
         same = [item for item in case.comparisons if item.verdict == case.verdict and item.note]
-        reasons = [f"{item.metric.name}: {item.note}" for item in same]
+        reasons = [f"{names.metric(item.metric.name)}: {item.note}" for item in same]
     return reasons or (["no metric is on both sides"] if case.verdict == "not comparable" else [])
 
 

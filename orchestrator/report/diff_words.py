@@ -1,14 +1,30 @@
 """The words and figures of a comparison that all its formats share."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 from orchestrator.compare.asked import Asked
 from orchestrator.compare.comparison import CaseComparison, Comparison, Difference, SetComparison
 from orchestrator.compare.diff import decides
 from orchestrator.compare.matching import case_words
+from orchestrator.compare.pooling import Case
 from orchestrator.compare.stats import Estimate
 from orchestrator.records.measurement import MeasurementSet
 from orchestrator.report.words import UNKNOWN
 
 ORIGINS = {"typed": "a typed number", "published": "published, not measured here", "imported": "imported"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Names:
+    """How metrics and loads are called."""
+
+    metric: Callable[[str], str]
+    load: Callable[[Case], str]
+
+
+KEYS = Names(metric=str, load=case_words)
+"""As options take them, e.g. `output_throughput_tok_s`, `side=spec concurrency=4`: in the terminal."""
 
 
 def figure(value: float | None, unit: str) -> str:
@@ -103,13 +119,12 @@ def leading(found: SetComparison, asked: Asked) -> tuple[CaseComparison, Compari
     return None
 
 
-def sentence(case: CaseComparison, item: Comparison, ours: str, theirs: str) -> str:
-    """Everything about one metric: both figures, change, samples, test, margin."""
-    unit, load = item.metric.unit, case_words(case.case)
-    told = (
-        f"{item.metric.name}{f' at {load}' if load else ''}: {figure(item.ours.value, unit)} ({ours}) against "
-        f"{figure(item.theirs.value, unit)} ({theirs})"
-    )
+def sentence(case: CaseComparison, item: Comparison, labels: tuple[str, str], names: Names = KEYS) -> str:
+    """Everything about one metric: both figures, change, samples, test, margin. `labels`: of our side, of theirs."""
+    unit, load = item.metric.unit, names.load(case.case) if case.case else ""
+    sides = zip((item.ours, item.theirs), labels, strict=True)
+    figures = " against ".join(f"{figure(side.value, unit)} ({label})" for side, label in sides)
+    told = f"{names.metric(item.metric.name)}{f' at {load}' if load else ''}: {figures}"
     if item.change.value is None:
         return f"{told}; {item.note}" if item.note else told
     has_interval = item.change.low is not None

@@ -17,7 +17,7 @@ from orchestrator.report.diff_words import (
     samples,
 )
 from orchestrator.report.document.blocks import Block, Items, Section, Table, Text, Tone
-from orchestrator.report.document.figures import case_words, estimate_words, named, title_of
+from orchestrator.report.document.figures import READABLE, case_words, estimate_words, fact_of, named, title_of
 from orchestrator.report.document.subject import Reported
 from orchestrator.report.words import UNKNOWN
 
@@ -68,7 +68,9 @@ def tone_of(verdict: Verdict) -> Tone:
 
 
 def _overview(found: Sequence[SetComparison], asked: Asked) -> Table:
-    rows = tuple((one.ours_label, one.theirs_label, one.verdict, verdict_lines(one, asked)[0]) for one in found)
+    rows = tuple(
+        (one.ours_label, one.theirs_label, one.verdict, verdict_lines(one, asked, READABLE)[0]) for one in found
+    )
     return Table(
         caption=f"{len(rows)} comparisons",
         head=("ours", "theirs", "verdict", "in words"),
@@ -79,10 +81,10 @@ def _overview(found: Sequence[SetComparison], asked: Asked) -> Table:
 
 
 def _in_full(found: SetComparison, asked: Asked, *, several: bool) -> list[Block]:
-    first, *more = verdict_lines(found, asked)
+    first, *more = verdict_lines(found, asked, READABLE)
     blocks: list[Block] = [Text(text=f"{first}.")] if several else []
     blocks += [Text(text=f"{line}.", kind="note") for line in more]
-    for case in found.cases:
+    for case in sorted(found.cases, key=lambda one: fact_of(one.case, "side") == "plain"):
         blocks += [_case_table(found, case, asked), *_remarks(case), *_circumstances(case)]
     if found.cases:
         blocks.append(_methods(found))

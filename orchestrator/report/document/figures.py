@@ -7,6 +7,7 @@ from orchestrator.compare.metrics import metric_of
 from orchestrator.compare.served_speed import mean_of_repeats
 from orchestrator.compare.stats import Estimate, bounded, pooled_ratio
 from orchestrator.records.measurement import Fact, Measurement, Series
+from orchestrator.report.diff_words import Names
 from orchestrator.report.document.subject import Subject
 from orchestrator.report.words import UNKNOWN
 
@@ -146,6 +147,10 @@ def case_words(case: tuple[Fact, ...]) -> str:
         elif fact.value is not None or fact.name not in ("concurrency", "request_rate"):
             words.append(f"{fact.name} {UNKNOWN if fact.value is None else fact.value}")
     return named(", ".join(words)) or "no load told"
+
+
+READABLE = Names(metric=title_of, load=case_words)
+"""How a document calls metrics and loads."""
 
 
 def named(text: str) -> str:

@@ -6,7 +6,7 @@ from orchestrator.compare.diff import WEIGHT
 from orchestrator.report.diff_verdict import verdict_lines
 from orchestrator.report.document.blocks import Tone
 from orchestrator.report.document.compared import tone_of, weightiest
-from orchestrator.report.document.figures import case_words, fact_of, figure, named, series_of, title_of
+from orchestrator.report.document.figures import READABLE, case_words, fact_of, figure, named, series_of, title_of
 from orchestrator.report.document.runs import ORIGINS, PRIMARY
 from orchestrator.report.document.subject import Reported, Subject, in_time
 
@@ -29,7 +29,7 @@ def headline(reported: Reported) -> tuple[str, Tone]:
     found = reported.comparisons
     if found:
         worst = weightiest(found)
-        line = f"{verdict_lines(worst, reported.asked)[0]}."
+        line = f"{verdict_lines(worst, reported.asked, READABLE)[0]}."
         if len(found) > 1:
             counts = Counter(one.verdict for one in found)
             words = ", ".join(f"{counts[verdict]} {verdict}" for verdict in WEIGHT if counts[verdict])

@@ -28,9 +28,9 @@ def document(reported: Reported, *, made_unix_s: float | None, tool: str) -> Doc
         sections += [advice_section(alone), wiring_section(alone)]
     sections += [
         compared_section(reported),
+        economy_section(reported),
         trend_section(reported),
         load_section(reported),
-        economy_section(reported),
         acceptance_section(reported),
         runs_section(reported),
         environment_section(reported),

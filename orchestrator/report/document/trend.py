@@ -37,7 +37,7 @@ def trend_section(reported: Reported) -> Section | None:
 
 
 def _most_told(runs: Sequence[Subject]) -> list[Key]:
-    """Primary metrics by case that two runs and more have, the most frequent first."""
+    """Primary metrics by case that two runs and more have, plain decoding last, else the most frequent first."""
     counts: Counter[Key] = Counter()
     for run in runs:
         for one in run.measured.measurements:
@@ -47,7 +47,7 @@ def _most_told(runs: Sequence[Subject]) -> list[Key]:
                 metric = metric_of(series.metric)
                 if metric is not None and (metric.primary or series.metric == "best.first_step_accuracy"):
                     counts[series.metric, one.case] += 1
-    ranked = sorted(counts.items(), key=lambda item: (-item[1], fact_of(item[0][1], "side") == "plain"))
+    ranked = sorted(counts.items(), key=lambda item: (fact_of(item[0][1], "side") == "plain", -item[1]))
     return [key for key, count in ranked if count > 1]
 
 

@@ -25,11 +25,13 @@ ROLES = {
 """A colour nobody uses, for each role."""
 MARKERS = "osD^vPX*"
 DASHES: tuple[Any, ...] = ("-", (0, (6, 2)), (0, (2, 2)), (0, (8, 2, 2, 2)))
-SIZE_IN = (6.0, 3.1)
+SIZE_IN = (5.2, 3.0)
 LARGEST = 1e30
 FEW_TICKS = 6
 FEW = 60
 """Points up to which each has a marker of full size."""
+MOST_LARGER = 3
+"""Steps by which the markers of a trace behind others grow."""
 
 
 def drawn(chart: Chart) -> str:
@@ -41,7 +43,7 @@ def drawn(chart: Chart) -> str:
     from matplotlib.figure import Figure  # noqa: PLC0415
 
     settings = {key: value for key, value in mpl.rcParamsDefault.items() if key not in _PROCESS}
-    settings |= {"svg.fonttype": "none", "svg.hashsalt": chart.name, "text.parse_math": False, "font.size": 10.5}
+    settings |= {"svg.fonttype": "none", "svg.hashsalt": chart.name, "text.parse_math": False, "font.size": 10}
     settings |= {"axes.unicode_minus": True, "path.simplify": False}
     with mpl.rc_context(settings):
         figure = Figure(figsize=SIZE_IN, layout="constrained")
@@ -52,7 +54,7 @@ def drawn(chart: Chart) -> str:
             _bars(axes, chart)
         else:
             for number, trace in enumerate(chart.traces):
-                _trace(axes, trace, number)
+                _trace(axes, trace, number, behind=len(chart.traces) - 1 - number)
         _guides(axes, chart)
         _limits(axes, chart)
         out = io.StringIO()
@@ -91,13 +93,16 @@ def _frame(axes: "Axes", chart: Chart) -> None:
         axes.spines[side].set_color(ROLES["guide"])
 
 
-def _trace(axes: "Axes", trace: Trace, number: int) -> None:
+def _trace(axes: "Axes", trace: Trace, number: int, *, behind: int) -> None:
+    """`behind`: how many traces are drawn over this one; the larger markers of its line show it under equal points."""
     colour = ROLES[role_of(number)]
     if trace.style == "step":
         axes.plot(trace.x, trace.y, color=colour, linewidth=1.4, linestyle=DASHES[1], drawstyle="steps-post")
         return
     many = len(trace.x) > FEW
     marker, size = MARKERS[number % len(MARKERS)], 2.5 if many else 5.0
+    if trace.style == "line" and not many:
+        size += 1.5 * min(behind, MOST_LARGER)
     line = "none" if trace.style == "points" else DASHES[number % len(DASHES)]
     axes.plot(trace.x, trace.y, color=colour, linewidth=1.6, linestyle=line, marker=marker, markersize=size)
     for x, low, high in zip(trace.x, trace.low, trace.high, strict=False):

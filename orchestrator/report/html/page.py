@@ -21,6 +21,10 @@ PACKED_FROM = 200_000
 """Bytes of JSON from which it is packed."""
 POLICY = "default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'"
 LONG_WORD = 26
+MOST_STACKED = 60
+"""Rows up to which a table of many columns becomes a card a row where the window is narrow; longer ones scroll."""
+FEW_COLUMNS = 3
+"""Columns that a narrow window has room for."""
 MARKS = (
     "M10 5a4 4 0 1 0 8 0a4 4 0 1 0-8 0z",
     "M10 1h8v8h-8z",
@@ -74,8 +78,9 @@ def _environment() -> "Environment":
         "shown": shown,
         "kind": _kind,
         "svg": _svg,
-        "verdict_class": _verdict_class,
+        "classes": _classes,
         "breaks": _breaks,
+        "stacks": _stacks,
     }
     environment.globals["role_of"] = role_of
     environment.globals["dash_of"] = _dash_of
@@ -94,8 +99,16 @@ def _svg(chart: Chart) -> Any:
     return Markup(inline(drawn(chart), name=chart.name, title=shown(chart.title), told=shown(chart.told)))  # noqa: S704
 
 
-def _verdict_class(text: str) -> str:
-    return VERDICT_CLASSES.get(text, "unsure")
+def _classes(cell: str, is_verdict: bool) -> str:
+    """What a cell's style depends on."""
+    found = ["long"] if _breaks(cell) else []
+    found += [] if cell else ["empty"]
+    return " ".join([*found, *(("mark", VERDICT_CLASSES.get(cell, "unsure")) if is_verdict else ())])
+
+
+def _stacks(block: Table) -> bool:
+    """Whether a narrow window shows a card a row: columns beside each other would be cut, the verdict first of all."""
+    return len(block.head) > FEW_COLUMNS and len(block.rows) <= MOST_STACKED
 
 
 def _breaks(text: str) -> bool:

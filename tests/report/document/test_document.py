@@ -183,6 +183,15 @@ def test_a_number_without_a_load_is_drawn_beside_no_load_of_several() -> None:
     assert "output_throughput_tok_s = 90" in tables(section)[0].rows[0]
 
 
+def test_the_trend_of_speculation_is_drawn_before_that_of_plain_decoding() -> None:
+    drawn = charts(trend_section(reported(*made_history(40))))  # the fortieth has no speculation that is a measurement
+    assert ["plain" in chart.title for chart in drawn] == [False] * 4
+    assert [chart.title for chart in drawn][:2] == [
+        "Output throughput, spec, 1 user",
+        "Accept length (pooled), spec, 1 user",
+    ]
+
+
 def test_two_runs_are_no_trend() -> None:
     assert trend_section(reported(*made_history(2))) is None
 
@@ -218,6 +227,7 @@ def test_the_verdict_of_many_comparisons_is_the_worst() -> None:
     compared = compare_many([Operand(label=item.run_id, sets=(item,)) for item in sets], Asked())
     made = document(reported(*sets, comparisons=compared), made_unix_s=None, tool="t")
     assert made.verdict.startswith("2 comparisons: 1 regressed, 1 improved. Regressed")
+    assert ": Output throughput at spec, 1 user: " in made.verdict  # no keys of ours
     assert made.tone == "bad"
     assert made.file_stem == "report-3-runs-to-c"
     assert len({section.name for section in made.sections}) == len(made.sections)

@@ -30,6 +30,10 @@ from tests.support.made_runs import made_run
 FOREIGN = "return [...document.querySelectorAll('script, img, iframe, object, embed, form, base, [onerror], [onload]')]"
 FOREIGN += ".map(one => one.outerHTML)"
 SCHEMES = "return [...document.querySelectorAll('a')].map(one => one.protocol)"
+CUT = """
+const out = one => { const box = one.getBoundingClientRect(); return box.width && box.right > innerWidth + 0.5; };
+return [...document.querySelectorAll('td.mark, caption, figure svg[role=img]')].filter(out).map(one => one.textContent)
+"""
 WIDTHS = "return [document.documentElement.scrollWidth, document.documentElement.clientWidth]"
 LEAST_CONTRAST = """
 const light = css => {
@@ -95,13 +99,15 @@ def require_quiet(browser: Browser, path: Path) -> None:
 
 
 @pytest.mark.parametrize("dark", [False, True])
-@pytest.mark.parametrize("width", [1100, 360])
+@pytest.mark.parametrize("width", [1100, 390])
 def test_a_comparison_is_readable_in_every_form(browser: Browser, tmp_path: Path, width: int, dark: bool) -> None:
     path = written(tmp_path, compared(made_set("drafter-1", seed=1), made_set("drafter-2", seed=3, gain=1.5)))
     browser.open(path, width=width, dark=dark)
     require_quiet(browser, path)
     page, window = browser.run(WIDTHS)
     assert page <= window  # nobody scrolls sideways but inside a table
+    assert browser.run(CUT) == []  # no verdict, no figure is out of sight
+    assert "Improved" in browser.run("return document.querySelector('.verdict').textContent")
     ratio, where = browser.run(LEAST_CONTRAST)
     assert ratio >= 4.5, where
     ground = browser.run("return getComputedStyle(document.body).backgroundColor")
@@ -233,7 +239,9 @@ def test_three_hundred_runs_stay_readable_and_quick(browser: Browser, tmp_path: 
     assert shown < 150  # the rest is folded
     assert browser.run("return document.querySelectorAll('tr').length") > 1000
     assert browser.run("return document.documentElement.scrollHeight") < 12_000
-    assert "baseline main" in browser.run("return document.querySelector('.legend').textContent")
+    assert "baseline main" in browser.run(
+        "return document.querySelector('[aria-labelledby=trend] .legend').textContent"
+    )
     href = browser.run("return document.querySelector('a[download]').href")
     value = json.loads(gzip.decompress(base64.b64decode(href.partition(",")[2])))
     assert len(value["runs"]) == 300

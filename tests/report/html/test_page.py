@@ -75,6 +75,16 @@ def test_the_same_chart_is_the_same_figure() -> None:
     assert svg(dataclasses.replace(CHART, y_label="tok/min")) != svg(CHART)
 
 
+def test_equal_points_show_the_marker_of_each_trace() -> None:
+    points = dataclasses.replace(CHART.traces[0], low=(), high=())
+    text = drawn(dataclasses.replace(CHART, guides=(), traces=(points, dataclasses.replace(points, name="same"))))
+    behind, before = (
+        max(abs(float(number)) for number in re.findall(r"-?[\d.]+", path))
+        for path in re.findall(r'<path id="m\w+" d="([^"]+C [^"]+|[^"]+z)\s*" style="[^"]*#0404', text)
+    )
+    assert behind > before + 0.5
+
+
 def test_words_are_text_and_no_formulas() -> None:
     assert "users $x^{2" in svg(CHART)
 
