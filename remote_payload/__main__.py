@@ -10,7 +10,7 @@ import os
 import sys
 from pathlib import Path
 
-VERBS = ("launch", "follow", "status", "cancel", "probe", "work")
+VERBS = ("launch", "follow", "status", "cancel", "probe", "sweep", "identify", "work")
 
 
 def main(arguments: list[str], archive: str) -> int:
@@ -19,7 +19,7 @@ def main(arguments: list[str], archive: str) -> int:
     if len(arguments) == 2 and arguments[0] == "work":
         from remote_payload.worker import work
 
-        return work(arguments[1])
+        return work(arguments[1], Path(archive))
     if len(arguments) != 1 or arguments[0] not in VERBS[:-1]:
         sys.stderr.write(f"usage: payload.pyz {{{'|'.join(VERBS)}}} < request.json\n")
         return 2

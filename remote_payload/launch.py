@@ -18,14 +18,7 @@ HANDSHAKE_TIMEOUT_S = 10.0
 def launch(request: LaunchRequest, writer: FrameWriter, archive: Path) -> None:
     """Answer with a LaunchedFrame, then follow if asked; `archive` is the payload file. Raises Refusal, SchemaError."""
     root = absolute_root(request.root)
-    _check(request, archive)
-    run = RunDir(root / "runs" / request.spec.run_id)
-    try:
-        make_folders(root)
-        claim = lock_claim(run)
-    except OSError as error:
-        raise disk_refusal(error, f"create the run directory {run.path}") from None
-    writer.send_json(_claimed(request, run, archive, claim))
+    writer.send_json(begin(request, root, archive))
     if request.follow:
         from remote_payload.follow import follow  # noqa: PLC0415 - after the answer: start-up time
 
@@ -38,6 +31,21 @@ def launch(request: LaunchRequest, writer: FrameWriter, archive: Path) -> None:
             ),
             writer.send,
         )
+
+
+def begin(request: LaunchRequest, root: Path, archive: Path, sweep: RunDir | None = None) -> str:
+    """Claim the run and start its supervisor, or adopt it; returns the LaunchedFrame as JSON.
+
+    `sweep`: whose unit it is; the run is cancelled with it. Raises Refusal, SchemaError.
+    """
+    _check(request, archive)
+    run = RunDir(root / "runs" / request.spec.run_id)
+    try:
+        make_folders(root)
+        claim = lock_claim(run)
+    except OSError as error:
+        raise disk_refusal(error, f"create the run directory {run.path}") from None
+    return _claimed(request, run, supervisor.Origin(archive=archive, sweep=sweep), claim)
 
 
 def _check(request: LaunchRequest, archive: Path) -> None:
@@ -63,7 +71,7 @@ def _check(request: LaunchRequest, archive: Path) -> None:
         raise SchemaError(f"$.spec.payload_sha256: this payload is {archive.name}, found: {spec.payload_sha256!r}")
 
 
-def _claimed(request: LaunchRequest, run: RunDir, archive: Path, claim: int) -> str:
+def _claimed(request: LaunchRequest, run: RunDir, origin: supervisor.Origin, claim: int) -> str:
     """Adopt, refuse or start, under the claim's lock; returns the LaunchedFrame as JSON."""
     try:
         spec_bytes = to_json(request.spec).encode("ascii")
@@ -78,7 +86,7 @@ def _claimed(request: LaunchRequest, run: RunDir, archive: Path, claim: int) -> 
         state = current_state(run)
         if state is not None:
             return to_json(LaunchedFrame(state=state, adopted=True))
-        return _start(request, run, archive, claim)
+        return _start(request, run, origin, claim)
     finally:
         os.close(claim)
 
@@ -99,9 +107,9 @@ def _write_spec(run: RunDir, spec_bytes: bytes) -> None:
         raise disk_refusal(error, f"write {run.spec}") from None
 
 
-def _start(request: LaunchRequest, run: RunDir, archive: Path, claim: int) -> str:
+def _start(request: LaunchRequest, run: RunDir, origin: supervisor.Origin, claim: int) -> str:
     def body(report: Report) -> None:
-        supervisor.supervise(run, request.spec, request.secrets, archive, report, claim)
+        supervisor.supervise(run, request.spec, request.secrets, origin, report, claim)
 
     try:
         answer = start_detached(body, keep=(claim,), timeout_s=HANDSHAKE_TIMEOUT_S)

@@ -11,13 +11,13 @@ from remote_payload.watch import KILL_PATIENCE_S
 EXIT_PATIENCE_S = 1.0
 """A supervisor that has written its final state is about to exit by itself."""
 
-COMMAND_END = b".pyz\0launch\0"
-"""Of a supervisor's command line: it is a fork of its launcher."""
+COMMANDS = (b".pyz\0launch\0", b".pyz\0work\0")
+"""In a supervisor's command line: it is a fork of its launcher, or of the worker of the sweep it is a unit of."""
 
 
 def supervisors(run: RunDir) -> tuple[int, ...]:
     """Processes that have the run's heartbeat open for writing, also when it was removed since."""
-    return processes.writers(str(run.heartbeat), COMMAND_END)
+    return processes.writers(str(run.heartbeat), COMMANDS)
 
 
 def alive(run: RunDir) -> tuple[int, ...]:

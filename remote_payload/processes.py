@@ -88,17 +88,18 @@ def marked(run_directory: str) -> tuple[int, ...]:
     return tuple(found)
 
 
-def writers(path: str, command_end: bytes) -> tuple[int, ...]:
+def writers(path: str, commands: tuple[bytes, ...]) -> tuple[int, ...]:
     """Living processes that have `path`, or what was `path` before it was removed, open for writing.
 
-    `command_end`: how their command line ends; looking into every process of a large host would take a second.
+    `commands`: one of them is in their command line; looking into every process of a large host would take a second.
     """
     wanted = (path, f"{path} (deleted)")
     found = []
     for pid in all_pids():
         with contextlib.suppress(OSError):
             with open(f"/proc/{pid}/cmdline", "rb") as file:
-                if not file.read().endswith(command_end):
+                line = file.read()
+                if not any(command in line for command in commands):
                     continue
             if is_alive(pid) and _has_open(f"/proc/{pid}/fd", wanted):
                 found.append(pid)

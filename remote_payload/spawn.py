@@ -21,8 +21,8 @@ def spawn_worker(run: RunDir, spec: RunSpec, secrets: dict[str, str], archive: P
     Secrets exist only in the memory of this process and in the environment of the worker.
     """
     python = os.path.expanduser(spec.python)
-    # A selftest needs no installed packages, so it need not wait for `site` to look through them.
-    isolation = ["-I", "-S"] if spec.job_kind == "selftest" else []
+    # These need no installed packages, so they need not wait for `site` to look through them.
+    isolation = ["-I", "-S"] if spec.job_kind in ("selftest", "sweep") else []
     command = [python, *isolation, "-u", str(archive), "work", str(run.path)]
     environment = {**os.environ, **spec.environment, **secrets}
     environment |= {"EAGLE3_RUN_ID": spec.run_id, processes.MARK: str(run.path)}

@@ -14,6 +14,7 @@ import signal
 import time
 import traceback
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -41,21 +42,31 @@ from remote_payload.watch import KILL_PATIENCE_S, WATCHED, Watch
 
 RESERVE_BYTES = 64 * 1024
 DEFAULT_GRACE_S = 5.0
+UNITS_S = 3.0
+"""How much longer the tree of a sweep gets, so that its units' own supervisors can settle their runs."""
 
 
-def supervise(run: RunDir, spec: RunSpec, secrets: dict[str, str], archive: Path, report: Report, claim: int) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Origin:
+    """Where a run comes from: the payload file, and the sweep that it is a unit of."""
+
+    archive: Path
+    sweep: RunDir | None = None
+
+
+def supervise(run: RunDir, spec: RunSpec, secrets: dict[str, str], origin: Origin, report: Report, claim: int) -> None:
     """The detached process's whole life; `report` gets one line: a LaunchedFrame, or `refused ERRNO`."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_BLOCK, WATCHED)
     try:
-        supervisor = Supervisor(run, spec)
+        supervisor = Supervisor(run, spec, origin)
     except OSError as error:
         report(f"refused {error.errno or 0}")
         return
     report(to_json(LaunchedFrame(state=supervisor.state)))
     os.close(claim)
     try:
-        supervisor.see_through(secrets, archive)
+        supervisor.see_through(secrets)
     except Exception:  # noqa: BLE001 - the last resort: a run without a final state helps nobody
         supervisor.give_up(traceback.format_exc())
 
@@ -63,9 +74,10 @@ def supervise(run: RunDir, spec: RunSpec, secrets: dict[str, str], archive: Path
 class Supervisor:
     """One run's supervisor. Raises OSError at construction when the disk does not even take the first state."""
 
-    def __init__(self, run: RunDir, spec: RunSpec) -> None:
+    def __init__(self, run: RunDir, spec: RunSpec, origin: Origin) -> None:
         self._run = run
         self._spec = spec
+        self._origin = origin
         self._heartbeat = Heartbeat(run.heartbeat)
         self._heartbeat.beat_when_due()
         _set_aside(run.reserve)
@@ -82,19 +94,20 @@ class Supervisor:
         )
         self.state = runstate.advance(run, first, durable=False)  # `running` follows at once
 
-    def see_through(self, secrets: dict[str, str], archive: Path) -> None:
+    def see_through(self, secrets: dict[str, str]) -> None:
         """From the worker's start to the final state."""
         kills = count_oom_kills()
         started_s = time.monotonic()
         try:
-            worker = spawn_worker(self._run, self._spec, secrets, archive)
+            worker = spawn_worker(self._run, self._spec, secrets, self._origin.archive)
         except OSError as error:
             self._finish(phase="failed", failure=no_worker(self._spec.python, error))
             return
         self._advance(phase="running", worker_pid=worker, started_unix_s=time.time())
         from remote_payload.manifest import write_manifest  # noqa: PLC0415 - hashlib loads beside the worker's start
 
-        watch = Watch(worker, deadline_s=self._spec.deadline_s, grace_s=self._grace_s)
+        more_s = UNITS_S if self._spec.job_kind == "sweep" else 0.0
+        watch = Watch(worker, deadline_s=self._spec.deadline_s, grace_s=self._grace_s, more_s=more_s)
         watched = watch.until_empty(self._heartbeat.beat_when_due)
         use = _resource_use(time.monotonic() - started_s)
         self._run.reserve.unlink(missing_ok=True)
@@ -154,13 +167,21 @@ class Supervisor:
             return 0, Failure(kind="disk_full" if is_disk_full(error) else "machine", message=message)
 
     def _grace_s(self, asked: bool) -> float | None:
-        """How long a cancelled tree gets; None: nobody cancelled. The request is JSON: `{"grace_s": 5.0}`."""
-        try:
-            return min(600.0, max(0.0, float(json.loads(self._run.cancel.read_text())["grace_s"])))
-        except FileNotFoundError:
-            return DEFAULT_GRACE_S if asked else None
-        except (OSError, ValueError, KeyError, TypeError):
-            return DEFAULT_GRACE_S
+        """How long a cancelled tree gets; None: nobody cancelled it, nor the sweep that it is a unit of."""
+        found = _grace_in(self._run)
+        if found is None and self._origin.sweep is not None:
+            found = _grace_in(self._origin.sweep)
+        return DEFAULT_GRACE_S if found is None and asked else found
+
+
+def _grace_in(run: RunDir) -> float | None:
+    """What a run's cancel request says, JSON: `{"grace_s": 5.0}`; None: there is none."""
+    try:
+        return min(600.0, max(0.0, float(json.loads(run.cancel.read_text())["grace_s"])))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError):
+        return DEFAULT_GRACE_S
 
 
 def _set_aside(path: Path) -> None:

@@ -13,10 +13,12 @@ from remote_payload.schema import (
     CancelRequest,
     ErrorFrame,
     FollowRequest,
+    IdentifyRequest,
     LaunchRequest,
     ProbeRequest,
     SchemaError,
     StatusRequest,
+    SweepRequest,
     from_json,
 )
 
@@ -63,6 +65,14 @@ def _dispatch(verb: str, request: str, writer: FrameWriter, archive: Path) -> No
         from remote_payload.cancel import cancel
 
         cancel(from_json(CancelRequest, request), writer.send)
+    elif verb == "sweep":
+        from remote_payload.sweep.progress import progress
+
+        progress(from_json(SweepRequest, request), writer.send)
+    elif verb == "identify":
+        from remote_payload.sweep.identity import identify
+
+        identify(from_json(IdentifyRequest, request), writer.send)
     else:
         from remote_payload.probe import probe
 

@@ -31,11 +31,17 @@ class Watched:
 class Watch:
     """The watch over a worker's tree by its subreaper, which must have WATCHED blocked (sigtimedwait)."""
 
-    def __init__(self, worker: int, *, deadline_s: float | None, grace_s: Callable[[bool], float | None]) -> None:
-        """`grace_s(asked)` says whether to stop: seconds between TERM and KILL, or None; `asked` = by a signal."""
+    def __init__(
+        self, worker: int, *, deadline_s: float | None, grace_s: Callable[[bool], float | None], more_s: float = 0.0
+    ) -> None:
+        """`grace_s(asked)` says whether to stop: seconds between TERM and KILL, or None; `asked` = by a signal.
+
+        `more_s`: how much longer than that before KILL, where the tree has supervisors of its own.
+        """
         self._worker = worker
         self._deadline_at_s = None if deadline_s is None else time.monotonic() + deadline_s
         self._grace_s = grace_s
+        self._more_s = more_s
         self._status: int | None = None
         self._stopped: StopReason | None = None
         self._kill_at_s: float | None = None
@@ -81,7 +87,7 @@ class Watch:
 
     def _begin_stop(self, reason: StopReason | None, kill_at_s: float) -> None:
         self._stopped = reason
-        self._kill_at_s = kill_at_s
+        self._kill_at_s = kill_at_s + self._more_s
         processes.signal_all(processes.descendants(os.getpid()), signal.SIGTERM)
 
     def _pause_s(self, now_s: float) -> float:

@@ -16,7 +16,7 @@ from remote_payload.outcome import DISK_FULL_EXIT_CODE
 from remote_payload.refusal import is_disk_full
 from remote_payload.rundir import RunDir, write_atomically
 from remote_payload.runstate import read_spec
-from remote_payload.schema import BenchJob, Event, Failure, SelftestJob, job_from_json, to_json
+from remote_payload.schema import BenchJob, Event, Failure, SelftestJob, SweepJob, job_from_json, to_json
 
 BUG_EXIT_CODE = 70
 
@@ -32,11 +32,12 @@ class EventLog:
         os.write(self._descriptor, to_json(event).encode("ascii") + b"\n")
 
 
-def work(run_directory: str) -> int:
-    """Run the job of a run directory; returns the exit code."""
+def work(run_directory: str, archive: Path) -> int:
+    """Run the job of a run directory; returns the exit code. `archive` is the payload file."""
     run = RunDir(Path(run_directory))
     sys.excepthook = lambda kind, error, trace: _end_by(run, kind, error, trace)
-    job = job_from_json(read_spec(run).job_json)
+    spec = read_spec(run)
+    job = job_from_json(spec.job_json)
     log = EventLog(run.events)
     if isinstance(job, SelftestJob):
         from remote_payload import selftest  # noqa: PLC0415 - each job loads only what it needs
@@ -46,6 +47,10 @@ def work(run_directory: str) -> int:
         from remote_payload.sglang_bench import job as bench  # noqa: PLC0415 - needs no torch
 
         bench.run(job, run.result, log.report)
+    elif isinstance(job, SweepJob):
+        from remote_payload.sweep import job as sweep  # noqa: PLC0415 - needs no torch
+
+        sweep.run(job, run, spec, archive, log.report)
     else:
         from remote_payload.standalone import job as standalone  # noqa: PLC0415 - torch
 

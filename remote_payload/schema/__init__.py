@@ -3,7 +3,7 @@
 The laptop validates these same classes with pydantic; the server, which has no pydantic, reads them with `from_json`.
 
 Version history (`SCHEMA_VERSION`):
-    1  first version: standalone, bench and selftest jobs, run states, events, manifest, frames, host facts.
+    1  first version: standalone, bench and selftest jobs, run states, events, manifest, frames, host facts; sweeps.
 """
 
 import importlib
@@ -21,16 +21,27 @@ if TYPE_CHECKING:
         ErrorFrame,
         FileFrame,
         Frame,
+        IdentifyFrame,
         LaunchedFrame,
         ManifestFrame,
         ProbeFrame,
         PulseFrame,
         StateFrame,
         StatusFrame,
+        SweepFrame,
         frame_from_json,
     )
     from remote_payload.schema.host import Gpu, GpuProcess, HostFacts, ProbeRequest, PythonFacts
-    from remote_payload.schema.job import JOB_KINDS, Job, SelftestJob, StandaloneJob, job_from_json
+    from remote_payload.schema.job import (
+        JOB_KINDS,
+        Job,
+        SelftestJob,
+        StandaloneJob,
+        UnitJob,
+        job_from_json,
+        job_from_value,
+        job_of_unit,
+    )
     from remote_payload.schema.record import SCHEMA_VERSION, Record, SchemaError, from_json, to_json
     from remote_payload.schema.requests import (
         CancelAnswer,
@@ -87,8 +98,29 @@ if TYPE_CHECKING:
         WeightFile,
         Zone,
     )
+    from remote_payload.schema.sweep import (
+        IdentifyRequest,
+        PathIdentity,
+        PointOutcome,
+        SkippedPoint,
+        SweepAttempt,
+        SweepDone,
+        SweepJob,
+        SweepPoint,
+        SweepRequest,
+        SweepUnit,
+    )
 else:
-    _HOMES = ("record", "run", "job", "host", "requests", "frames", "standalone")  # those that need others last
+    _HOMES = (
+        "record",
+        "run",
+        "sweep",
+        "job",
+        "host",
+        "requests",
+        "frames",
+        "standalone",
+    )  # what needs others: last
 
     def __getattr__(name):
         """Import the home of a record when it is first asked for (PEP 562)."""
@@ -132,6 +164,8 @@ __all__ = [
     "HeadRelation",
     "HeadShift",
     "HostFacts",
+    "IdentifyFrame",
+    "IdentifyRequest",
     "Job",
     "LaunchRequest",
     "LaunchedFrame",
@@ -142,7 +176,9 @@ __all__ = [
     "MaskEdge",
     "MemoryPart",
     "MemoryPlan",
+    "PathIdentity",
     "Phase",
+    "PointOutcome",
     "ProbeFrame",
     "ProbeRequest",
     "PulseFrame",
@@ -161,6 +197,7 @@ __all__ = [
     "SelftestJob",
     "Setting",
     "SharedTensorFacts",
+    "SkippedPoint",
     "SkippedReading",
     "SkippedRow",
     "SlotFacts",
@@ -170,15 +207,25 @@ __all__ = [
     "StatusAnswer",
     "StatusFrame",
     "StatusRequest",
+    "SweepAttempt",
+    "SweepDone",
+    "SweepFrame",
+    "SweepJob",
+    "SweepPoint",
+    "SweepRequest",
+    "SweepUnit",
     "TeacherFacts",
     "TensorFact",
     "TensorProblem",
     "TensorStatistics",
+    "UnitJob",
     "VocabularyFacts",
     "WeightFile",
     "Zone",
     "frame_from_json",
     "from_json",
     "job_from_json",
+    "job_from_value",
+    "job_of_unit",
     "to_json",
 ]

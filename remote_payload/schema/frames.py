@@ -9,6 +9,7 @@ from remote_payload.schema.host import HostFacts
 from remote_payload.schema.record import Record, SchemaError, from_value, parse_json
 from remote_payload.schema.requests import CancelAnswer, StatusAnswer
 from remote_payload.schema.run import Manifest, RunState
+from remote_payload.schema.sweep import PathIdentity, SweepAttempt
 
 
 class LaunchedFrame(Record):
@@ -102,6 +103,21 @@ class ProbeFrame(Record):
     facts: HostFacts
 
 
+class SweepFrame(Record):
+    """Answer of `sweep`: some of its attempts, in order; the last frame carries the state."""
+
+    kind: Literal["sweep"] = "sweep"
+    attempts: tuple[SweepAttempt, ...]
+    state: RunState | None = None
+
+
+class IdentifyFrame(Record):
+    """Answer of `identify`, in the order of the paths asked for."""
+
+    kind: Literal["identify"] = "identify"
+    paths: tuple[PathIdentity, ...]
+
+
 Frame = (
     LaunchedFrame
     | StateFrame
@@ -114,6 +130,8 @@ Frame = (
     | StatusFrame
     | CancelFrame
     | ProbeFrame
+    | SweepFrame
+    | IdentifyFrame
 )
 FRAME_KINDS: dict[str, type[Frame]] = {
     "launched": LaunchedFrame,
@@ -127,6 +145,8 @@ FRAME_KINDS: dict[str, type[Frame]] = {
     "status": StatusFrame,
     "cancel": CancelFrame,
     "probe": ProbeFrame,
+    "sweep": SweepFrame,
+    "identify": IdentifyFrame,
 }
 
 

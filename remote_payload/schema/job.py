@@ -5,6 +5,7 @@ from typing import Literal
 from remote_payload import rundir
 from remote_payload.schema.bench_job import BenchJob
 from remote_payload.schema.record import Record, SchemaError, from_value, parse_json, require, require_finite
+from remote_payload.schema.sweep import SweepJob, SweepUnit
 
 MAX_STEPS = 16
 
@@ -88,18 +89,40 @@ class SelftestJob(Record):
         require(0 <= self.result_bytes <= 2**30, "`result_bytes` must be 0..1 GiB")
 
 
-Job = StandaloneJob | BenchJob | SelftestJob
+UnitJob = StandaloneJob | BenchJob | SelftestJob
+"""What can be a unit of a sweep."""
+Job = StandaloneJob | BenchJob | SelftestJob | SweepJob
 JOB_KINDS: dict[str, type[StandaloneJob] | type[BenchJob] | type[SelftestJob]] = {
     "standalone": StandaloneJob,
     "bench": BenchJob,
     "selftest": SelftestJob,
 }
+"""The kinds that a job file has; a sweep is made of such jobs."""
 
 
 def job_from_json(text: str) -> Job:
     """Read a job by its `kind`. Raises SchemaError."""
-    value = parse_json(text, "a job")
+    return job_from_value(parse_json(text, "a job"))
+
+
+def job_from_value(value: object) -> Job:
+    """As `job_from_json`, for a value that is already parsed."""
     kind = value.get("kind") if isinstance(value, dict) else None
+    if kind == "sweep":
+        return from_value(SweepJob, value)
+    return _unit_job(value, kind)
+
+
+def job_of_unit(sweep: SweepJob, unit: SweepUnit, **more: object) -> UnitJob:
+    """The whole job of a unit: the base, the unit's changes, and `more` over both. Raises SchemaError."""
+    base, changes = (parse_json(text, "an object") for text in (sweep.base_json, unit.changes_json))
+    if not isinstance(base, dict) or not isinstance(changes, dict):
+        raise SchemaError("$: expected objects for a unit's base and changes")
+    value = {**base, **changes, **more}
+    return _unit_job(value, value.get("kind"))
+
+
+def _unit_job(value: object, kind: object) -> UnitJob:
     if not isinstance(kind, str) or kind not in JOB_KINDS:
         raise SchemaError(f"$.kind: expected one of {', '.join(JOB_KINDS)}, found: {kind!r}")
     return from_value(JOB_KINDS[kind], value)

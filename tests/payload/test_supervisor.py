@@ -5,7 +5,7 @@ from pathlib import Path
 
 from remote_payload.detach import Report, start_detached
 from remote_payload.schema import Manifest, ManifestFile, to_json
-from remote_payload.supervisor import Supervisor
+from remote_payload.supervisor import Origin, Supervisor
 from tests.payload.rig import Rig, is_alive, of_kind, stream, wait_for
 
 
@@ -15,7 +15,7 @@ def test_a_supervisor_that_breaks_ends_the_tree_and_says_so(rig: Rig) -> None:
     spec = rig.spec("r1")
 
     def body(report: Report) -> None:
-        supervisor = Supervisor(run, spec)
+        supervisor = Supervisor(run, spec, Origin(archive=Path("payload.pyz")))
         child = subprocess.Popen(["sleep", "300"], start_new_session=True)
         report(str(child.pid))
         supervisor.give_up("Traceback ...\nValueError: something nobody thought of")

@@ -1,0 +1,66 @@
+"""What became of the points of a unit that has ended: measured, failed, or not reached.
+
+A served benchmark keeps the loads that it finished. The load under which it ended is a failure, and those after it were
+not reached: a further start takes them up. Where no load had begun, the start itself failed, and with it every load.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from remote_payload.rundir import RunDir
+from remote_payload.schema import BenchJob, PointOutcome, RunState, UnitJob
+from remote_payload.schema.sweep import PointEnd
+
+LOAD_BEGINS = ("warm-up", "harness")
+"""The phases of a served benchmark with which a load begins: by our own client, or by SGLang's tool."""
+
+
+def outcomes_of(points: Sequence[str], job: UnitJob, state: RunState, run: RunDir) -> tuple[PointOutcome, ...]:
+    """How each of the unit's points ended; of a served benchmark they are its loads, in its order."""
+    if state.phase == "succeeded":
+        return tuple(PointOutcome(point_id=point, end="measured") for point in points)
+    lost: PointEnd = "cancelled" if state.phase == "cancelled" else "failed"
+    if not isinstance(job, BenchJob):
+        return tuple(PointOutcome(point_id=point, end=lost) for point in points)
+    ends = ends_of_loads(len(points), job.repeats, _finished(run), _begun(run))
+    if lost == "cancelled":
+        ends = tuple("measured" if end == "measured" else "cancelled" for end in ends)
+    return tuple(PointOutcome(point_id=point, end=end) for point, end in zip(points, ends, strict=True))
+
+
+def ends_of_loads(loads: int, repeats: int, finished: int, begun: int) -> tuple[PointEnd, ...]:
+    """Of a served benchmark that ended early, by how many measurements it finished and began, repeat after repeat."""
+    ends: list[PointEnd] = []
+    if begun == 0 and finished == 0:  # no load was reached: the start itself failed
+        return tuple("failed" for _ in range(loads))
+    # What ended it between two loads is told of the one that could not begin.
+    under_way = max(begun - 1, finished) % loads
+    for load in range(loads):
+        measured = finished // loads + (load < finished % loads)
+        ends.append("measured" if measured >= repeats else "failed" if load == under_way else "not_reached")
+    return tuple(ends)
+
+
+def _finished(run: RunDir) -> int:
+    try:
+        result = json.loads((run.result / "bench.json").read_bytes())
+        return len(result["points"]) + len(result["harness"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return 0
+
+
+def _begun(run: RunDir) -> int:
+    try:
+        lines = run.events.read_bytes().splitlines()
+    except OSError:
+        return 0
+    return sum(_begins_a_load(line) for line in lines)
+
+
+def _begins_a_load(line: bytes) -> bool:
+    try:
+        event: Mapping[str, Any] = json.loads(line)
+        return event["kind"] == "phase" and event["name"] in LOAD_BEGINS
+    except (ValueError, KeyError, TypeError):
+        return False

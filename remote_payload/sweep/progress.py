@@ -1,0 +1,41 @@
+"""`sweep`: every attempt so far, and the state of the sweep's own run; the unit under way as it is now."""
+
+import contextlib
+import dataclasses
+
+from remote_payload.claim import absolute_root
+from remote_payload.frames import Send
+from remote_payload.refusal import Refusal
+from remote_payload.rundir import RunDir
+from remote_payload.runstate import current_state, run_at
+from remote_payload.schema import TERMINAL_PHASES, EndFrame, SweepAttempt, SweepFrame, SweepRequest
+from remote_payload.sweep.ledger import read_ledger
+
+A_FRAME = 200
+"""Attempts a frame: some 400 bytes each."""
+
+
+def progress(request: SweepRequest, send: Send) -> None:
+    """Answer with SweepFrames, the last with the state. Raises Refusal `no_such_run`."""
+    run = run_at(absolute_root(request.root), request.run_id)
+    state = current_state(run)
+    if state is None:
+        raise Refusal("no_such_run", f"this sweep was claimed but never started: {request.run_id}", "launch it again")
+    attempts = [_now(attempt, run) for attempt in read_ledger(run)]
+    for first in range(0, len(attempts), A_FRAME):
+        send(SweepFrame(attempts=tuple(attempts[first : first + A_FRAME])))
+    send(SweepFrame(attempts=(), state=state))
+    send(EndFrame())
+
+
+def _now(attempt: SweepAttempt, sweep: RunDir) -> SweepAttempt:
+    """An attempt whose end nobody wrote down, as its own run tells: it goes on, or ended with its sweep."""
+    if attempt.phase in TERMINAL_PHASES:
+        return attempt
+    with contextlib.suppress(Refusal):
+        state = current_state(RunDir(sweep.path.parent / attempt.run_id))
+        if state is not None:
+            return dataclasses.replace(
+                attempt, phase=state.phase, failure=state.failure, finished_unix_s=state.finished_unix_s
+            )
+    return dataclasses.replace(attempt, phase="lost")

@@ -1,0 +1,96 @@
+"""A sweep's whole life on the host, by real processes: every point is accounted for, whatever its unit did."""
+
+import json
+
+from remote_payload.rundir import RunDir
+from remote_payload.schema import SelftestJob, SweepAttempt, SweepJob, SweepPoint, SweepRequest, SweepUnit, to_json
+from remote_payload.sweep.ledger import read_ledger
+from tests.payload.rig import NONCE, Rig, kill, wait_for
+
+
+def sweep_of(*changes: dict[str, object], **settings: object) -> SweepJob:
+    points = tuple(SweepPoint(point_id=f"p{at}", changes_json=json.dumps(one)) for at, one in enumerate(changes))
+    units = tuple(
+        SweepUnit(unit_id=f"u{at}", block=0, changes_json=point.changes_json, points=(point.point_id,))
+        for at, point in enumerate(points)
+    )
+    return SweepJob(base_json=to_json(SelftestJob(result_bytes=10)), units=units, points=points, **settings)
+
+
+def launch(rig: Rig, job: SweepJob, *, follow: bool = False, run_id: str = "s1") -> None:
+    rig.launch(rig.spec(run_id, job_kind="sweep", job_json=to_json(job)), follow=follow)
+
+
+def asked(rig: Rig, run_id: str = "s1") -> tuple[tuple[SweepAttempt, ...], str]:
+    frames = rig.call("sweep", SweepRequest(nonce=NONCE, root=str(rig.root), run_id=run_id))[:-1]
+    return tuple(one for frame in frames for one in frame.attempts), frames[-1].state.phase
+
+
+def ends(attempts: tuple[SweepAttempt, ...]) -> list[tuple[str, str]]:
+    return [(outcome.point_id, outcome.end) for one in attempts for outcome in one.points]
+
+
+def test_a_failed_unit_is_kept_and_the_next_goes_on(rig: Rig) -> None:
+    launch(rig, sweep_of({}, {"fail": True}, {"duration_s": 0.01}, retries=1), follow=True)
+    attempts, phase = asked(rig)
+    assert phase == "succeeded"
+    assert ends(attempts) == [("p0", "measured"), ("p1", "failed"), ("p1", "failed"), ("p2", "measured")]
+    assert [one.run_id for one in attempts] == ["s1.u0.0", "s1.u1.0", "s1.u1.1", "s1.u2.0"]
+    assert attempts[1].failure is not None
+    assert attempts[1].failure.message == "selftest was asked to fail"
+    # Each unit is a run like any other, with its own settings.
+    assert rig.state("s1.u2.0").phase == "succeeded"
+    spec = json.loads(rig.run("s1.u2.0").spec.read_text())
+    assert json.loads(spec["job_json"]) == json.loads(to_json(SelftestJob(result_bytes=10, duration_s=0.01)))
+    assert {"key": "duration_s", "value": "0.01", "source": "sweep s1, unit u2"} in spec["settings"]
+    assert json.loads((rig.run("s1").manifest).read_text())["files"][0]["name"] == "units.jsonl"
+
+
+def test_cancelling_the_sweep_ends_its_unit_as_cancelled_and_leaves_nothing(rig: Rig) -> None:
+    launch(rig, sweep_of({"duration_s": 60}, {}))
+    wait_for(lambda: (rig.run("s1.u0.0").path / "state.json").exists() and rig.state("s1.u0.0").phase == "running")
+    answer = rig.cancel("s1", grace_s=2)
+    assert (answer.state.phase, answer.survivors) == ("cancelled", ())
+    assert rig.state("s1.u0.0").phase == "cancelled"
+    assert ends(asked(rig)[0]) == [("p0", "cancelled")]
+    assert rig.alive("s1") == rig.alive("s1.u0.0") == ()
+
+
+def test_cancelling_a_unit_leaves_the_rest_of_the_sweep(rig: Rig) -> None:
+    launch(rig, sweep_of({"duration_s": 60}, {}))
+    wait_for(lambda: rig.run("s1.u0.0").state.exists() and rig.state("s1.u0.0").phase == "running")
+    assert rig.cancel("s1.u0.0", grace_s=2).state.phase == "cancelled"
+    wait_for(lambda: rig.state("s1").is_terminal)
+    attempts, phase = asked(rig)
+    assert (phase, ends(attempts)) == ("succeeded", [("p0", "cancelled"), ("p1", "measured")])
+
+
+def test_a_unit_that_outlives_its_killed_sweep_is_adopted_by_the_next(rig: Rig) -> None:
+    launch(rig, sweep_of({"duration_s": 2}, {}))
+    wait_for(lambda: rig.run("s1.u0.0").state.exists() and rig.state("s1.u0.0").phase == "running")
+    state = rig.state("s1")
+    assert state.supervisor_pid is not None
+    assert state.worker_pid is not None
+    kill(state.supervisor_pid)
+    kill(state.worker_pid)
+    attempts, phase = asked(rig)
+    assert (phase, attempts[0].phase) == ("lost", "running")
+    job = sweep_of({"duration_s": 2})
+    unit = SweepUnit(unit_id="u0", block=0, changes_json=job.units[0].changes_json, points=("p0",), adopt="s1.u0.0")
+    launch(rig, SweepJob(**{**job.__dict__, "units": (unit,)}), follow=True, run_id="s2")
+    (adopted,) = asked(rig, "s2")[0]
+    assert (adopted.run_id, adopted.phase, adopted.points[0].end) == ("s1.u0.0", "succeeded", "measured")
+    assert not rig.run("s2.u0.0").path.exists()
+
+
+def test_a_sweep_stops_when_units_in_a_row_measure_nothing(rig: Rig) -> None:
+    launch(rig, sweep_of({"fail": True}, {"fail": True}, {}, stop_after_failures=2), follow=True)
+    assert ends(asked(rig)[0]) == [("p0", "failed"), ("p1", "failed")]
+
+
+def test_a_line_that_a_power_cut_left_half_written_is_passed_over(rig: Rig) -> None:
+    launch(rig, sweep_of({}), follow=True)
+    path = rig.run("s1").result / "units.jsonl"
+    with path.open("a") as file:
+        file.write(path.read_text()[:40])
+    assert ends(read_ledger(RunDir(rig.run("s1").path))) == [("p0", "measured")]
