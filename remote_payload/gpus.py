@@ -34,25 +34,43 @@ class _SmiError(Exception):
         self.facts = GpuFacts(answer=answer, problem=problem)
 
 
-def look_at_gpus(deadline_s: float | None = None) -> GpuFacts:
-    """Ask nvidia-smi from PATH or its usual places; None = `DEADLINE_S`."""
+def look_at_gpus(deadline_s: float | None = None, *, parts: bool = False) -> GpuFacts:
+    """Ask nvidia-smi from PATH or its usual places; None = `DEADLINE_S` a question. `parts`: also the MIG devices."""
     deadline_s = DEADLINE_S if deadline_s is None else deadline_s
     tool = shutil.which("nvidia-smi") or shutil.which("nvidia-smi", path="/usr/bin:/usr/local/bin:/usr/lib/wsl/lib")
     if tool is None:
         return GpuFacts(answer="no_nvidia_smi")
     try:
         gpus = _query(tool, f"--query-gpu={GPU_FIELDS}", deadline_s)
-        processes = _query(tool, f"--query-compute-apps={PROCESS_FIELDS}", deadline_s) if gpus else []
-        return GpuFacts(answer="ok", gpus=parse_gpus(gpus, processes))
+        if not gpus:
+            return GpuFacts(answer="ok")
+        processes = _query(tool, f"--query-compute-apps={PROCESS_FIELDS}", deadline_s)
+        whole = parse_gpus(gpus, processes)
+        return GpuFacts(answer="ok", gpus=_with_parts(whole, tool, deadline_s) if parts else whole)
     except _SmiError as error:
         return error.facts
     except ValueError as error:
         return GpuFacts(answer="failed", problem=f"unexpected output of {tool}: {error}")
 
 
+def _with_parts(gpus: tuple[Gpu, ...], tool: str, deadline_s: float) -> tuple[Gpu, ...]:
+    listing = _ask([tool, "-L"], deadline_s).splitlines()
+    if not any(line.lstrip().startswith("MIG ") for line in listing):
+        return gpus
+    from remote_payload.mig import parse_mig  # noqa: PLC0415 - few hosts need an XML parser
+
+    return parse_mig(gpus, listing, _ask([tool, "-q", "-x"], deadline_s))
+
+
 def _query(tool: str, question: str, deadline_s: float) -> list[str]:
+    text = _ask([tool, question, "--format=csv,noheader,nounits"], deadline_s)
+    return [line for line in text.splitlines() if line.strip()]
+
+
+def _ask(command: list[str], deadline_s: float) -> str:
+    tool = command[0]
     try:
-        child = BoundedChild([tool, question, "--format=csv,noheader,nounits"])
+        child = BoundedChild(command)
     except OSError as error:
         raise _SmiError("failed", f"{error.strerror}: {tool}") from None
     done = child.finish(time.monotonic() + deadline_s)
@@ -61,7 +79,7 @@ def _query(tool: str, question: str, deadline_s: float) -> list[str]:
     code, text = done
     if code != 0:
         raise _SmiError("failed", f"{tool} ended with exit code {code}: {' '.join(text.split())[:300]}")
-    return [line for line in text.splitlines() if line.strip()]
+    return text
 
 
 def parse_gpus(gpu_lines: Iterable[str], process_lines: Iterable[str]) -> tuple[Gpu, ...]:

@@ -37,7 +37,7 @@ class GpuProcess(Record):
 
 
 class Gpu(Record):
-    """One GPU by nvidia-smi."""
+    """One GPU, or one MIG device, by nvidia-smi."""
 
     index: int
     uuid: str
@@ -47,6 +47,10 @@ class Gpu(Record):
     utilization_percent: float | None = None
     driver: str | None = None
     processes: tuple[GpuProcess, ...] = ()
+    mig_of: str | None = None
+    """UUID of the GPU that this is a MIG device of; None = a whole GPU."""
+    mig_devices: tuple[str, ...] = ()
+    """UUIDs of its MIG devices; where there are some, it cannot be used as a whole."""
 
 
 class HostFacts(Record):

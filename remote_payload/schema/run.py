@@ -4,6 +4,7 @@ from typing import Literal
 
 from remote_payload import rundir
 from remote_payload.schema.record import SCHEMA_VERSION, Record, require, require_finite
+from remote_payload.schema.waiting import Waiting
 
 RunPhase = Literal[
     "queued",
@@ -58,6 +59,8 @@ class RunSpec(Record):
     launched_by: str
     """user@laptop, for people who share the server."""
     created_unix_s: float
+    waiting: Waiting | None = None
+    """What the run waits for on the host before its worker starts; None = nothing."""
 
     def __post_init__(self) -> None:
         require_run_id(self.run_id)

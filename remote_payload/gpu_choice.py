@@ -1,0 +1,72 @@
+"""Which GPUs of a host a run may take. Pure: nvidia-smi's facts, the visible devices and the wish in, reasons out.
+
+Devices are known by their UUIDs. What a run is given is an index for a whole GPU, with `CUDA_DEVICE_ORDER=PCI_BUS_ID`
+so that CUDA counts as nvidia-smi does: SGLang's all-reduce reads `CUDA_VISIBLE_DEVICES` as whole numbers and dies of a
+UUID (0.5.23, custom_all_reduce_utils.py). A MIG device has no index: it is given by its UUID.
+"""
+
+from collections.abc import Sequence
+
+from remote_payload.schema import Gpu
+
+IDLE_BYTES = 1 << 30
+"""Memory in use up to which a GPU without processes counts as free: drivers and persistence keep some hundred MiB."""
+GIB = 1 << 30
+
+
+class MaskError(ValueError):
+    """`CUDA_VISIBLE_DEVICES` does not tell which GPUs are meant."""
+
+
+def visible(gpus: Sequence[Gpu], mask: str | None, order: str | None) -> tuple[Gpu, ...]:
+    """The devices that `CUDA_VISIBLE_DEVICES` lets through, in its order; `order` is `CUDA_DEVICE_ORDER`.
+
+    As CUDA reads it (CUDA C++ Programming Guide, "CUDA Environment Variables"): indices or beginnings of UUIDs, and
+    everything behind the first that names nothing is invisible. Raises MaskError.
+    """
+    if mask is None:
+        return tuple(gpus)
+    names = [name.strip() for name in mask.split(",") if name.strip()]
+    by_index = any(name.lstrip("+-").isdigit() for name in names)
+    if by_index and order != "PCI_BUS_ID" and len({gpu.name for gpu in gpus}) > 1:
+        raise MaskError(
+            f"CUDA_VISIBLE_DEVICES={mask} counts GPUs in CUDA's own order, which nobody else knows on a host of "
+            "differing GPUs: set CUDA_DEVICE_ORDER=PCI_BUS_ID, or name them by UUID"
+        )
+    found: list[Gpu] = []
+    for name in names:
+        named = [gpu for gpu in gpus if _is(gpu, name)]
+        if len(named) != 1 or named[0] in found:
+            break
+        found.append(named[0])
+    return tuple(found)
+
+
+def _is(gpu: Gpu, name: str) -> bool:
+    if name.isascii() and name.isdigit():
+        return gpu.mig_of is None and gpu.index == int(name)
+    return len(name) > len("GPU-") and gpu.uuid.startswith(name)
+
+
+def why_not(gpu: Gpu, min_free_bytes: int | None) -> str | None:
+    """Why a device is not free, in words; None = it is. Leases are not looked at."""
+    if gpu.mig_devices:
+        return "split into MIG devices"
+    if gpu.processes:
+        users = ", ".join(f"{item.user or 'somebody'}'s pid {item.pid}" for item in gpu.processes[:3])
+        more = len(gpu.processes) - 3
+        return f"used by {users}{f' and {more} more' if more > 0 else ''}"
+    used, total = gpu.memory_used_bytes, gpu.memory_total_bytes
+    if used is not None and used > IDLE_BYTES:
+        return f"{used / GIB:.1f} GiB in use, though no process is seen"
+    if min_free_bytes is None:
+        return None
+    if used is None or total is None:
+        return "does not tell its memory"
+    return f"{(total - used) / GIB:.1f} GiB free" if total - used < min_free_bytes else None
+
+
+def environment(gpus: Sequence[Gpu]) -> dict[str, str]:
+    """What lets a process see these devices alone."""
+    names = [gpu.uuid if gpu.mig_of is not None else str(gpu.index) for gpu in gpus]
+    return {"CUDA_VISIBLE_DEVICES": ",".join(names), "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}

@@ -1,0 +1,147 @@
+"""Leases of GPUs, and the queue of those who wait for them, for all users of a host.
+
+A lease is the lock of a file named by the GPU's UUID; a place in the queue is the locked file of a ticket, named by
+when it was drawn (CLOCK_BOOTTIME, which all users share). Only the first of the queue takes GPUs, so a large wish is
+not starved by small ones. What the kernel freed - a lease or a ticket whose holder died - is free at once.
+"""
+
+import contextlib
+import os
+import re
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from remote_payload.schema import SchemaError
+from remote_payload.schema.waiting import Holder
+from remote_payload.shared_lock import SharedLock, shared_folder
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9/_-]{0,99}")
+_PATIENCE_S = 5.0
+"""For the queue's own lock, which is held for as long as it takes to list a folder."""
+_LOOKED_AT_S = 0.1
+"""Somebody who looks whether a lease is held holds it shared for a moment."""
+
+
+class Leases:
+    """One run's dealings with the lease folder; `close` gives everything back. Raises OSError where it is unusable."""
+
+    def __init__(self, folder: Path, holder: Holder) -> None:
+        self._folder = shared_folder(folder)
+        self._tickets = shared_folder(folder / "queue")
+        self._holder = holder
+        self._ticket: SharedLock | None = None
+        self._held: dict[str, SharedLock] = {}
+
+    def close(self) -> None:
+        """Give back every lease and the place in the queue."""
+        self.leave_queue()
+        for lock in self._held.values():
+            lock.close()
+        self._held = {}
+
+    def touch(self) -> None:
+        """Keep those who clean old files away."""
+        for lock in (*self._held.values(), *([self._ticket] if self._ticket else [])):
+            lock.touch()
+
+    def queue_up(self) -> None:
+        """Draw a ticket."""
+        with self._counter():
+            drawn_ns = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+            ticket = SharedLock(self._tickets / f"{drawn_ns:020d}-{os.getuid()}-{os.getpid()}")
+            ticket.try_lock()
+            ticket.sign(self._holder)
+            self._ticket = ticket
+
+    def leave_queue(self) -> None:
+        """Give the ticket back."""
+        if self._ticket is not None:
+            with contextlib.suppress(OSError):
+                self._ticket.path.unlink()
+            self._ticket.close()
+            self._ticket = None
+
+    def before_us(self) -> tuple[Holder | None, ...]:
+        """Who stands before this run: before its ticket, or in the whole queue where it has none."""
+        own = self._ticket.path.name if self._ticket is not None else "~"
+        with self._counter():
+            return tuple(holder for name, holder in _waiting(self._tickets, clean=True) if name < own)
+
+    def take(self, uuids: Sequence[str], count: int) -> dict[str, Holder | None] | None:
+        """Lease `count` of these; None = done, else nothing is held and the answer says who has those not to be had."""
+        taken: dict[str, SharedLock] = {}
+        others: dict[str, Holder | None] = {}
+        for uuid in uuids:
+            if len(taken) == count:
+                break
+            lock = SharedLock(self._folder / _file_name(uuid))
+            if lock.lock(_LOOKED_AT_S):
+                taken[uuid] = lock
+            else:
+                others[uuid] = lock.read()
+                lock.close()
+        if len(taken) < count:
+            for lock in taken.values():
+                lock.close()
+            return others
+        for lock in taken.values():
+            lock.sign(self._holder)
+        self._held |= taken
+        return None
+
+    @property
+    def held(self) -> tuple[str, ...]:
+        """The UUIDs leased."""
+        return tuple(self._held)
+
+    @contextlib.contextmanager
+    def _counter(self) -> Iterator[None]:
+        lock = SharedLock(self._folder / "queue.lock")
+        try:
+            if not lock.lock(_PATIENCE_S):
+                raise TimeoutError(110, f"somebody holds the queue's lock for more than {_PATIENCE_S:g} s", lock.path)
+            yield
+        finally:
+            lock.close()
+
+
+def lease_holders(folder: Path, uuids: Sequence[str]) -> dict[str, Holder | None]:
+    """Who holds a lease of which device now; None = it is held by somebody who did not sign. Raises OSError."""
+    found: dict[str, Holder | None] = {}
+    for uuid in uuids:
+        path = folder / _file_name(uuid)
+        if not path.exists():
+            continue
+        lock = SharedLock(path)
+        if lock.is_held():
+            found[uuid] = lock.read()
+        lock.close()
+    return found
+
+
+def queue_of(folder: Path) -> tuple[Holder | None, ...]:
+    """Who waits, first first. Raises OSError."""
+    tickets = folder / "queue"
+    return tuple(holder for _, holder in _waiting(tickets, clean=False)) if tickets.is_dir() else ()
+
+
+def _waiting(tickets: Path, *, clean: bool) -> Iterator[tuple[str, Holder | None]]:
+    """Live tickets, first first. `clean`, under the queue's lock alone: remove our own dead ones."""
+    for name in sorted(os.listdir(tickets)):  # noqa: PTH208 - names only
+        try:
+            ticket = SharedLock(tickets / name)
+        except OSError:
+            continue
+        if ticket.is_held():
+            yield name, ticket.read()
+        elif clean and ticket.path.stat().st_uid == os.getuid():
+            ticket.path.unlink(missing_ok=True)
+        ticket.close()
+
+
+def _file_name(uuid: str) -> str:
+    """Old drivers name MIG devices `MIG-GPU-.../1/0`."""
+    if _NAME.fullmatch(uuid) is None or ".." in uuid:
+        raise SchemaError(f"not the UUID of a device: {uuid!r}")
+    return f"{uuid.replace('/', '_')}.lease"

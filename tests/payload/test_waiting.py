@@ -1,0 +1,245 @@
+"""What a run waits for, against a small nvidia-smi on PATH (none, hung, failing, busy), real locks and real states."""
+
+import dataclasses
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from remote_payload.failure import JobFailure
+from remote_payload.leases import Leases, lease_holders
+from remote_payload.schema import Event, RunSpec, RunState, SelftestJob, to_json
+from remote_payload.schema.waiting import Holder, Waiting
+from remote_payload.waiting import Gate, Stopped, start_of
+
+SMI = """
+case "$*" in
+*query-gpu*) cat {folder}/gpus ;;
+*compute-apps*) cat {folder}/apps ;;
+-L) cat {folder}/listing ;;
+esac
+"""
+GPUS = "0, GPU-aaaa, NVIDIA H200, 143771, 500, 0, 570.86\n1, GPU-bbbb, NVIDIA H200, 143771, 500, 0, 570.86\n"
+
+
+class Host:
+    """A host whose nvidia-smi says what the test writes."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.folder = folder
+        self.events: list[Event] = []
+        self.told: list[str] = []
+        monkeypatch.setenv("PATH", f"{folder}/bin:/usr/bin:/bin")
+        monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+        monkeypatch.delenv("CUDA_DEVICE_ORDER", raising=False)
+        self.smi(SMI.format(folder=folder))
+        self.say(GPUS)
+
+    def smi(self, body: str) -> None:
+        script = self.folder / "bin" / "nvidia-smi"
+        script.parent.mkdir(exist_ok=True)
+        script.write_text(f"#!/bin/sh\n{body}\n")
+        script.chmod(0o755)
+
+    def say(self, gpus: str, apps: str = "", listing: str = "") -> None:
+        for name, text in (("gpus", gpus), ("apps", apps), ("listing", listing)):
+            (self.folder / name).write_text(text)
+
+    def gate(self, run_id: str = "ours", environment: dict[str, str] | None = None, **wish: Any) -> Gate:
+        spec = RunSpec(
+            run_id=run_id,
+            job_kind="selftest",
+            job_json=to_json(SelftestJob()),
+            python="python3",
+            payload_sha256="0" * 64,
+            environment=environment or {},
+            launched_by="ann@laptop",
+            created_unix_s=1.0,
+            waiting=Waiting(leases=str(self.folder / "leases"), **wish),
+        )
+        return Gate(self.folder, spec, self.events.append, self.told.append)
+
+    def ended(self, run_id: str, phase: Any) -> None:
+        run = self.folder / "runs" / run_id
+        run.mkdir(parents=True, exist_ok=True)
+        (run / "state.json").write_text(to_json(RunState(run_id=run_id, sequence=1, phase=phase)))
+
+
+@pytest.fixture
+def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Host:
+    return Host(tmp_path, monkeypatch)
+
+
+def at_once(_: float) -> None:
+    raise AssertionError("it waits")
+
+
+def doing(*steps: Callable[[], object]) -> Callable[[float], None]:
+    """A pause in which the next step happens instead of time passing."""
+    left = list(steps)
+
+    def pause(_: float) -> None:
+        left.pop(0)()
+
+    return pause
+
+
+def test_free_gpus_are_leased_and_given_by_index(host: Host) -> None:
+    gate = host.gate(gpus=2)
+    gate.wait(at_once)
+    assert gate.environment == {"CUDA_VISIBLE_DEVICES": "0,1", "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
+    assert set(lease_holders(host.folder / "leases", ["GPU-aaaa", "GPU-bbbb"])) == {"GPU-aaaa", "GPU-bbbb"}
+    with pytest.raises(JobFailure, match=r"1 GPU not free: GPU 0 leased by \S+ run ours; GPU 1 leased by"):
+        host.gate("other", gpus=1).wait(at_once)
+    gate.close()
+    host.gate("other", gpus=1).wait(at_once)
+
+
+def test_the_mask_of_the_host_is_kept(host: Host) -> None:
+    gate = host.gate(gpus=1, environment={"CUDA_VISIBLE_DEVICES": "1"})
+    gate.wait(at_once)
+    assert gate.environment["CUDA_VISIBLE_DEVICES"] == "1"
+    with pytest.raises(JobFailure, match=r"2 GPUs asked for, this host shows 1 through CUDA_VISIBLE_DEVICES=1"):
+        host.gate(gpus=2, environment={"CUDA_VISIBLE_DEVICES": "1"}).wait(at_once)
+
+
+def test_used_gpus_are_waited_for(host: Host) -> None:
+    host.say(GPUS, apps="GPU-aaaa, 99999999, 100\nGPU-bbbb, 99999998, 100\n")
+    with pytest.raises(JobFailure, match=r"not free: GPU 0 used by somebody's pid 99999999; GPU 1 used by") as caught:
+        host.gate(gpus=1).wait(at_once)
+    assert "--when-free" in (caught.value.failure.hint or "")
+    gate = host.gate(gpus=1, when_free=True)
+    gate.wait(doing(lambda: None, lambda: host.say(GPUS, apps="GPU-aaaa, 99999999, 100\n")))
+    assert gate.environment["CUDA_VISIBLE_DEVICES"] == "1"
+    assert host.told == [
+        "waits for 1 GPU: GPU 0 used by somebody's pid 99999999; GPU 1 used by somebody's pid 99999998"
+    ]
+    assert [event.name for event in host.events] == ["gpus_leased"]
+
+
+def test_who_came_first_is_served_first_though_fewer_would_do(host: Host) -> None:
+    before = Leases(host.folder / "leases", Holder(run_id="first", user="bob", uid=0, pid=1, since_unix_s=1.0, gpus=8))
+    before.queue_up()
+    with pytest.raises(JobFailure, match="1 run stands in the queue before this one, the first: bob's run first"):
+        host.gate(gpus=1).wait(at_once)
+    gate = host.gate(gpus=1, when_free=True)
+    gate.wait(doing(before.close))
+    assert gate.environment["CUDA_VISIBLE_DEVICES"] == "0"
+
+
+def test_waiting_has_an_end(host: Host) -> None:
+    host.say(GPUS, apps="GPU-aaaa, 99999999, 100\nGPU-bbbb, 99999998, 100\n")
+    with pytest.raises(JobFailure, match=r"1 GPU not free within 0 s: GPU 0 used"):
+        host.gate(gpus=1, when_free=True, longest_s=0.0).wait(at_once)
+
+
+def test_no_tool_a_failing_and_a_hung_one_are_three_answers(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    host.smi("echo 'NVRM: version mismatch'; exit 18")
+    with pytest.raises(JobFailure, match=r"not free: nvidia-smi .* ended with exit code 18: NVRM"):
+        host.gate(gpus=1).wait(at_once)
+    monkeypatch.setattr("remote_payload.waiting.LOOK_S", 0.3)
+    host.smi("trap '' TERM; sleep 60 & wait")
+    with pytest.raises(JobFailure, match=r"not free: nvidia-smi .* gave no answer within 0.3 s"):
+        host.gate(gpus=1).wait(at_once)
+    (host.folder / "bin" / "nvidia-smi").unlink()
+    with pytest.raises(JobFailure, match="this host has no nvidia-smi"):
+        host.gate(gpus=1, when_free=True).wait(at_once)
+
+
+def test_a_hung_tool_that_comes_back_is_waited_for(host: Host) -> None:
+    host.smi("exit 9")
+    gate = host.gate(gpus=1, when_free=True)
+    gate.wait(doing(lambda: host.smi(SMI.format(folder=host.folder))))
+    assert gate.environment["CUDA_VISIBLE_DEVICES"] == "0"
+
+
+def test_a_stop_while_waiting(host: Host) -> None:
+    def stop() -> None:
+        raise Stopped
+
+    host.say(GPUS, apps="GPU-aaaa, 99999999, 100\nGPU-bbbb, 99999998, 100\n")
+    gate = host.gate(gpus=1, when_free=True)
+    with pytest.raises(Stopped):
+        gate.wait(doing(stop))
+    gate.close()
+    assert list((host.folder / "leases" / "queue").iterdir()) == []
+
+
+def test_a_lease_folder_that_cannot_be_used(host: Host) -> None:
+    (host.folder / "leases").write_text("a file")
+    with pytest.raises(JobFailure, match="the GPU leases cannot be used") as caught:
+        host.gate(gpus=1).wait(at_once)
+    assert "`leases`" in (caught.value.failure.hint or "")
+
+
+def test_after_other_runs_however_they_ended(host: Host) -> None:
+    host.ended("one", "failed")
+    host.gate(after=("one",)).wait(at_once)
+    with pytest.raises(JobFailure, match="cannot wait for two: no run of this id"):
+        host.gate(after=("one", "two")).wait(at_once)
+
+
+@pytest.mark.parametrize(
+    ("told", "due"),
+    [
+        ("22:00", "2026-11-29 22:00"),
+        ("08:30", "2026-11-30 08:30"),
+        ("2026-12-24T18:05", "2026-12-24 18:05"),
+    ],
+)
+def test_a_time_of_the_hosts_own_zone(monkeypatch: pytest.MonkeyPatch, told: str, due: str) -> None:
+    monkeypatch.setenv("TZ", "America/New_York")
+    time.tzset()
+    try:
+        now_s = time.mktime(time.strptime("2026-11-29 12:00", "%Y-%m-%d %H:%M"))
+        due_s = start_of(Waiting(start_local=told), now_s)
+        assert due_s is not None
+        assert time.strftime("%Y-%m-%d %H:%M", time.localtime(due_s)) == due
+    finally:
+        monkeypatch.delenv("TZ")
+        time.tzset()
+
+
+def test_a_time_that_is_none() -> None:
+    with pytest.raises(JobFailure, match="`HH:MM`"):
+        start_of(Waiting(start_local="25:00"), 0.0)
+
+
+def test_a_start_in_the_past_is_told_and_not_waited_for(host: Host) -> None:
+    host.gate(start_unix_s=time.time() - 3600).wait(at_once)
+    assert [event.name for event in host.events] == ["start_in_the_past"]
+
+
+def test_a_start_is_waited_for(host: Host) -> None:
+    began_s = time.time()
+    host.gate(start_unix_s=began_s + 0.2).wait(time.sleep)
+    assert time.time() >= began_s + 0.2
+    assert host.told[0].startswith("starts at ")
+
+
+def test_a_clock_that_is_set_while_waiting_is_told(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    real, ahead_s = time.time, [0.0]
+    monkeypatch.setattr("remote_payload.waiting.time.time", lambda: real() + ahead_s[0])
+    host.gate(start_unix_s=real() + 1000).wait(lambda _: ahead_s.__setitem__(0, 2000.0))
+    names = [event.name for event in host.events]
+    assert names == ["clock_step", "late_start"]
+    assert "+2000 s" in host.events[0].message
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        {"when_free": True},
+        {"gpus": -1},
+        {"gpus": 1, "longest_s": 5.0},
+        {"gpus": 1, "min_free_bytes": 0},
+        {"leases": "here"},
+        {"after": ("../x",)},
+        {"start_unix_s": 1.0, "start_local": "22:00"},
+    ],
+)
+def test_wishes_that_make_no_sense(wish: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"`|once"):
+        dataclasses.replace(Waiting(), **wish)
