@@ -36,15 +36,15 @@ def made_load(
     seed: int = 0,
     invalid: tuple[str, ...] = (),
 ) -> Measurement:
-    """One load: throughput a repeat, acceptance a prompt."""
+    """One load: throughput a repeat, each on a server start of its own; acceptance a prompt."""
     draws = random.Random(seed)
     runs = tuple(f"{run_id}/{number}" for number in range(repeats))
     throughputs = tuple(tok_s * (1 + draws.uniform(-0.02, 0.02)) for _ in runs)
     series = [
         Series(metric="output_throughput_tok_s", unit="tok/s", definition=THROUGHPUT, level="run",
-               keys=runs, y=throughputs),
+               keys=runs, clusters=runs, y=throughputs),
         Series(metric="ttft_s", unit="s", definition="seconds to the first token, median over requests", level="run",
-               keys=runs, y=tuple(0.05 + draws.uniform(0, 0.004) for _ in runs)),
+               keys=runs, clusters=runs, y=tuple(0.05 + draws.uniform(0, 0.004) for _ in runs)),
     ]  # fmt: skip
     histogram = [0, 0, 0, 0]
     if side == "spec":

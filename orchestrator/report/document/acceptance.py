@@ -59,30 +59,37 @@ def _of_run(subject: Subject) -> Iterator[Profile]:
 
 
 def _joint(shown: Profiles) -> Chart:
-    traces = [_trace(name, [(one.depth, one.joint) for one in depth_profile(histogram)]) for name, histogram in shown]
-    return Chart(
+    return _by_draft_token(
+        [_trace(name, [(one.depth, one.joint) for one in depth_profile(histogram)]) for name, histogram in shown],
         name="joint-acceptance",
         title="Verify steps that accepted at least so many drafts",
-        told=f"Share by draft token from 1 on. {_words(traces)}.",
+        share="accepted so deep",
         definition=f"Joint acceptance: {JOINT}; n = {_steps(shown)} verify steps.",
-        x_label="draft token",
-        y_label="accepted so deep, %",
-        traces=tuple(traces),
     )
 
 
 def _conditional(shown: Profiles) -> Chart:
-    traces = [
-        _trace(name, [(one.depth, one.conditional) for one in depth_profile(histogram) if one.is_shown])
+    told = [
+        (name, [(one.depth, one.conditional) for one in depth_profile(histogram) if one.is_shown])
         for name, histogram in shown
     ]
-    return Chart(
+    return _by_draft_token(
+        [_trace(name, points) for name, points in told],
         name="conditional-acceptance",
         title="Drafts accepted, given that the one before was",
-        told=f"Share by draft token from 1 on, as far as {LEAST_STEPS} steps came so deep. {_words(traces)}.",
+        share="accepted, given the one before",
         definition=f"Conditional acceptance: {CONDITIONAL}; bars: Wilson's 95 % interval; each n stands in the tables.",
+    )
+
+
+def _by_draft_token(traces: list[Trace], *, name: str, title: str, share: str, definition: str) -> Chart:
+    return Chart(
+        name=name,
+        title=title,
+        told=f"Share by draft token from 1 on, as far as it is known. {_words(traces)}.",
+        definition=definition,
         x_label="draft token",
-        y_label="accepted, given the one before, %",
+        y_label=f"{share}, %",
         traces=tuple(traces),
     )
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from orchestrator.compare.served_pairing import speedup_of
-from orchestrator.compare.stats import Estimate
+from orchestrator.compare.served_pairing import Pairing, speedup_of, step_cost_of
+from orchestrator.compare.stats import Estimate, wilson
 from orchestrator.records.measurement import Fact, Measurement, MeasurementSet, Series
 from orchestrator.report.document.blocks import Block, Chart, Guide, Section, Table, Text, Trace
 from orchestrator.report.document.figures import (
@@ -32,14 +32,18 @@ class Economy:
     name: str
     case: tuple[Fact, ...]
     length: Figure
-    speedup: Estimate
+    pairing: Pairing
+    """Speed-up and step cost r with their intervals; the outputs are not at hand, so nothing is said of them."""
+
+    @property
+    def speedup(self) -> Estimate:
+        """Throughput over that of plain decoding."""
+        return self.pairing.speedup
 
     @property
     def step_cost(self) -> float | None:
         """Accept length / speed-up: what a speculative step costs in plain steps, and the accept length needed."""
-        if not self.speedup.value or self.length.estimate.value is None:
-            return None
-        return self.length.estimate.value / self.speedup.value
+        return self.pairing.step_cost
 
 
 def economy_section(reported: Reported) -> Section | None:
@@ -66,7 +70,24 @@ def economies(measured: MeasurementSet) -> Iterator[Economy]:
         speedup = _speedup(one, plain.get(_load(one)))
         if lengths is None or speedup is None or speedup.value is None or one.invalid:
             continue
-        yield Economy(name=named(measured.run_id), case=one.case, length=figure(lengths, one), speedup=speedup)
+        length = figure(lengths, one)
+        yield Economy(
+            name=named(measured.run_id), case=one.case, length=length, pairing=_pairing(length.estimate, speedup)
+        )
+
+
+def _pairing(length: Estimate, speedup: Estimate) -> Pairing:
+    cost, nothing = step_cost_of(length, speedup), wilson(0, 0)
+    return Pairing(
+        speedup=speedup,
+        user_speedup=None,
+        accept_length=length.value,
+        step_cost=cost.value,
+        step_cost_low=cost.low,
+        step_cost_high=cost.high,
+        identical=nothing,
+        plain_repeats_identical=nothing,
+    )
 
 
 def _speedup(spec: Measurement, plain: Measurement | None) -> Estimate | None:
@@ -89,6 +110,16 @@ def _positive(series: Series) -> bool:
 
 def _load(measurement: Measurement) -> tuple[tuple[str, str | None], ...]:
     return tuple(sorted((fact.name, fact.value) for fact in measurement.case if fact.name != "side"))
+
+
+def _cost_words(pairing: Pairing) -> str:
+    """e.g. `3.01 [2.95, 3.07]`."""
+    if pairing.step_cost is None:
+        return UNKNOWN
+    told = rounded(pairing.step_cost)
+    if pairing.step_cost_low is not None and pairing.step_cost_high is not None:
+        told += f" [{rounded(pairing.step_cost_low)}, {rounded(pairing.step_cost_high)}]"
+    return f"{told} (surely below 1: the plain side is suspicious)" if pairing.suspicious else told
 
 
 def _economy_chart(shown: list[Economy], *, several: bool) -> Chart:
@@ -130,12 +161,6 @@ def _economy_chart(shown: list[Economy], *, several: bool) -> Chart:
 def _economy_table(found: list[Economy], *, several: bool) -> Table:
     rows = []
     for one in found:
-        cost, low, high = one.step_cost, one.speedup.low, one.speedup.high
-        value = one.length.estimate.value
-        verdict = "cannot tell"
-        if low is not None and high is not None:
-            verdict = "pays" if low > 1 else "does not pay" if high < 1 else "cannot tell"
-        odd = " (below 1: the plain side is suspicious)" if cost is not None and cost < 1 else ""
         pairs = "1 pair" if one.speedup.rows == 1 else f"{one.speedup.rows} pairs"
         rows.append(
             (
@@ -143,11 +168,11 @@ def _economy_table(found: list[Economy], *, several: bool) -> Table:
                 case_words(one.case),
                 one.length.words,
                 f"{within(one.speedup)}, n={pairs} of repeats",
-                UNKNOWN if cost is None or value is None else f"{rounded(cost)}{odd}",
-                verdict,
+                _cost_words(one.pairing),
+                {True: "pays", False: "does not pay", None: "cannot tell"}[one.pairing.pays],
             )
         )
-    head = ("run", "load", "accept length", "speed-up [95 %]", "r = break-even accept length", "speculation")
+    head = ("run", "load", "accept length", "speed-up [95 %]", "r = break-even accept length [95 %]", "speculation")
     first = 0 if several else 1
     return Table(
         caption="Where speculation pays: accept length above r",

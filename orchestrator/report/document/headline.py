@@ -20,6 +20,8 @@ TONES: dict[str, Tone] = {
     "unlabelled": "unsure",
     "unknown_rule": "unsure",
     "nothing_measured": "unsure",
+    "cannot_tell": "unsure",
+    "not_comparable": "unsure",
 }
 """By the verdict of one run; every other one names something bad."""
 

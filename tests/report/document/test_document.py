@@ -1,18 +1,22 @@
 """What the document says of runs whose figures are known: values, intervals, n, and what is not known."""
 
 import dataclasses
+from typing import get_args
 
 import pytest
 
 from orchestrator.compare.asked import Asked
 from orchestrator.compare.diff import compare_many
 from orchestrator.compare.pooling import Operand
+from orchestrator.diagnosis.served_verdict import ServedVerdict
+from orchestrator.diagnosis.verdict import Verdict
 from orchestrator.records.measurement import Measurement, MeasurementSet, Series
 from orchestrator.report.document.acceptance import acceptance_section
 from orchestrator.report.document.blocks import Block, Chart, Items, Section, Table, Text
 from orchestrator.report.document.circumstances import environment_section
 from orchestrator.report.document.economy import economies, economy_section
 from orchestrator.report.document.figures import case_words, estimate, figure, rounded, title_of
+from orchestrator.report.document.headline import TONES
 from orchestrator.report.document.load import load_section
 from orchestrator.report.document.outline import document
 from orchestrator.report.document.subject import BaselineMove, Reported, Subject
@@ -127,16 +131,28 @@ def test_a_drafter_of_which_nothing_is_accepted_has_no_profile() -> None:
 
 def test_speculation_breaks_even_at_r() -> None:
     """The case of 56.8 against 90 tok/s at accept length 1.9: r = 1.9 / 0.6311 = 3.01."""
-    spec = load(runs(56.8, 56.8, 56.8), prompts((19.0,) * 8, (10.0,) * 8))
+    spec = load(runs(55.8, 56.8, 57.8), prompts((19.0,) * 8, (10.0,) * 8))
     plain = load(runs(90.0, 90.0, 90.0), side="plain")
     (found,) = economies(one(spec, plain))
     assert found.speedup.value == pytest.approx(56.8 / 90)
     assert found.step_cost == pytest.approx(3.0106, abs=1e-4)
     section = economy_section(reported(one(spec, plain)))
-    assert tables(section)[0].rows[0][3:] == ("3.01", "does not pay")
+    assert tables(section)[0].rows[0][3:] == ("3.01 [2.88, 3.15]", "does not pay")  # t(2) = 4.3027 times 0.010165
     (chart,) = charts(section)
     assert chart.guides[0].height == 1.0
     assert chart.guides[1].slope == pytest.approx(1 / 3.0106, abs=1e-4)  # crosses 1 at r
+
+
+def test_the_plain_side_is_suspicious_only_where_a_step_surely_costs_less_than_a_plain_one() -> None:
+    shaky, steady = (60.0, 100.0, 140.0), (119.0, 120.0, 121.0)
+    told = []
+    for spec_tok_s in (shaky, steady):
+        spec = load(runs(*spec_tok_s), prompts((18.0, 19.0, 20.0) * 4, (10.0,) * 12))
+        section = economy_section(reported(one(spec, load(runs(50.0, 50.0, 50.0), side="plain"))))
+        told.append(tables(section)[0].rows[0][3])
+    assert told[0].startswith("0.95 [")
+    assert "suspicious" not in told[0]
+    assert told[1].endswith("] (surely below 1: the plain side is suspicious)")
 
 
 def test_no_speed_up_is_made_up() -> None:
@@ -255,6 +271,14 @@ def test_numbers_of_others_are_never_told_as_measured_here() -> None:
     assert "published: no measurement of ours" in made.verdict
     assert made.about.startswith("Published: no measurement of ours (unknown), unknown. Report made unknown")
     assert made.values["runs"][0]["cases"][0]["series"][0]["low"] is None
+
+
+def test_only_verdicts_of_a_fault_look_bad() -> None:
+    verdicts = {*get_args(ServedVerdict), *get_args(Verdict), "generalization_gap", "loading_fault", "data_fault"}
+    assert verdicts - set(TONES) == {
+        "invalid", "simulated", "not_working", "suspicious_baseline", "slower", "mis_wired", "mis_read", "poor_fit",
+        "nothing_fits", "declared_not_captured", "cannot_serve", "generalization_gap", "loading_fault", "data_fault",
+    }  # fmt: skip
 
 
 def test_a_run_without_anything_is_a_report_all_the_same() -> None:
