@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from orchestrator.compare.condition import Condition, parse_condition
 from orchestrator.compare.expect import Judgment, cannot_tell, judge
-from orchestrator.errors import Eagle3Error
+from orchestrator.errors import Eagle3Error, NotFoundError, UsageError
 from orchestrator.jobfile import EXPECT
 from orchestrator.operands import operand
 from orchestrator.store import Store
@@ -23,6 +23,24 @@ def conditions_of(settings: Sequence[Setting]) -> tuple[Condition, ...]:
         if setting.key.startswith(EXPECT)
         for text in json.loads(setting.value)
     )
+
+
+def expected_of(store: Store, reference: str) -> tuple[str, tuple[Setting, ...]]:
+    """The kind of job that a word's runs are of, and with what a single run of this laptop was launched.
+
+    Raises as `operand`, UsageError where the runs are of several kinds.
+    """
+    try:
+        run_id = store.resolve(reference)
+    except (NotFoundError, UsageError):  # no run by that word: what else may it mean?
+        kinds = sorted({one.job_kind for one in operand(store, reference).sets})
+        if len(kinds) > 1:
+            raise UsageError(f"expected runs of one kind, found: {', '.join(kinds)}") from None
+        return kinds[0], ()
+    if store.is_imported(run_id):
+        return store.imported(run_id).job_kind, ()
+    record = store.load_exact(run_id)
+    return record.job_kind, record.settings
 
 
 def judged(store: Store, reference: str, conditions: Sequence[Condition]) -> tuple[Judgment, ...]:

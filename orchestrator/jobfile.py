@@ -7,7 +7,7 @@ import dataclasses
 import difflib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -82,11 +82,25 @@ def expectations_in(path: Path) -> tuple[Setting, ...]:
     """The `[expect]` of a job file of any kind, as settings. Raises JobFileError."""
     raw = read_toml(path, JobFileError)
     if raw.get("kind") not in JOB_KINDS:
-        raise JobFileError(f"{path}: `kind` must be one of {', '.join(JOB_KINDS)}, found: {raw.get('kind')!r}")
+        raise _kind_missing(path, raw.get("kind"), JOB_KINDS)
     found = _expected(raw.get("expect", {}), str(path))
     if not found:
         raise JobFileError(f'{path}: expected a table [expect], e.g. accept_length_pooled = ">= 2.4", found none')
     return found
+
+
+def expectations_for(kind: str, config: Config) -> tuple[Setting, ...]:
+    """The `[jobs.KIND.expect]` of eagle3.toml, as settings; none where it has none. Raises JobFileError."""
+    return _expected(config.jobs.get(kind, {}).get("expect", {}), f"{config.path} [jobs.{kind}]")
+
+
+def _kind_missing(path: Path, found: object, kinds: Collection[str]) -> JobFileError:
+    told = "no such line" if found is None else f"kind = {found!r}"
+    lines = " or ".join(f'`kind = "{kind}"`' for kind in kinds)
+    return JobFileError(
+        f"{path}: expected a line that says which job this is, {lines}, found: {told}",
+        hint="it stands before the first [table]; a line below one belongs to that table",
+    )
 
 
 def _expected(table: object, source: str, prefix: str = "") -> tuple[Setting, ...]:
@@ -140,7 +154,7 @@ def _read(path: Path, kind: str) -> dict[str, Any]:
     raw = read_toml(path, JobFileError)
     found = raw.pop("kind", None)
     if found != kind:
-        raise JobFileError(f"{path}: `kind` must be {kind!r}, found: {found!r}")
+        raise _kind_missing(path, found, (kind,))
     return raw
 
 

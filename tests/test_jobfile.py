@@ -158,7 +158,7 @@ def test_what_only_looks_like_a_secret_is_passed_on(settings: dict[str, object])
 def test_a_job_file_of_another_kind_and_an_unknown_table(tmp_path: Path) -> None:
     own = tmp_path / "mine.toml"
     own.write_text('kind = "selftest"\n', encoding="utf-8")
-    with pytest.raises(JobFileError, match="`kind` must be 'standalone', found: 'selftest'"):
+    with pytest.raises(JobFileError, match="`kind = \"standalone\"`, found: kind = 'selftest'"):
         jobfile.plan("standalone", Config(), own, PATHS)
     with pytest.raises(JobFileError, match=r"unknown table \[jobs.standalon\]"):
         jobfile.plan("standalone", Config(path=Path("e.toml"), jobs={"standalon": {}}), None, PATHS)

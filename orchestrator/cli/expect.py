@@ -1,5 +1,7 @@
 """`eagle3-remote expect`: whether a run does what was expected of it."""
 
+import re
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -7,10 +9,10 @@ import click
 
 from orchestrator.cli import console
 from orchestrator.cli.options import json_option, open_store
-from orchestrator.errors import ExpectationError, UsageError
+from orchestrator.errors import Eagle3Error, ExpectationError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from orchestrator.compare.condition import Condition
     from orchestrator.compare.expect import Judgment
@@ -29,7 +31,10 @@ junit_option = click.option(
 @junit_option
 @json_option
 def expect(reference: str, job_file: Path | None, thats: tuple[str, ...], junit: Path | None, *, as_json: bool) -> None:
-    """Judge what was expected of a run: by --that, by the [expect] of --job, else by what it was launched with.
+    """Judge what was expected of a run; RUN is all that `diff` takes.
+
+    What is expected stands in --that and the [expect] of --job, else in what the run was launched with, else in
+    [jobs.KIND.expect] of eagle3.toml.
 
     'METRIC >= 2.4', '<= 500 ms', '[concurrency=4] >= 1.3 * baseline:plain'. It holds where the whole 95 % interval
     says so. Exit code 0: everything holds; 8: something does not, or cannot be told (too few samples, not comparable,
@@ -37,9 +42,10 @@ def expect(reference: str, job_file: Path | None, thats: tuple[str, ...], junit:
     """
     from orchestrator.expectations import judged
 
-    store = open_store()
-    conditions = _conditions(store, reference, job_file, thats)
-    found = judged(store, reference, conditions)
+    with junit_of_errors(reference, junit):
+        store = open_store()
+        conditions = _conditions(store, reference, job_file, thats)
+        found = judged(store, reference, conditions)
     if junit is not None:
         save_junit(reference, found, junit)
     show_judged(reference, found, as_json=as_json)
@@ -54,7 +60,8 @@ def judge_run(record: "RunRecord", store: "Store", *, junit: Path | None = None)
 
     conditions = conditions_of(record.settings)
     if conditions and store.has_figures(record):
-        found = judged(store, record.run_id, conditions)
+        with junit_of_errors(record.run_id, junit):
+            found = judged(store, record.run_id, conditions)
     else:
         found = unmeasured(conditions, f"the run left no figures: {record.phase}")
     if junit is not None:
@@ -80,6 +87,20 @@ def save_junit(run: str, found: "Sequence[Judgment]", path: Path) -> None:
     save(path, junit(run, found))
 
 
+@contextmanager
+def junit_of_errors(run: str, path: Path | None) -> "Iterator[None]":
+    """An error that leaves nothing judged also stands in the file, where one is asked for: CI reads nothing else."""
+    try:
+        yield
+    except Eagle3Error as error:
+        if path is not None:
+            from orchestrator.cli.saved import save
+            from orchestrator.report.junit import unjudged
+
+            save(path, unjudged(run, f"{error.message}; {error.hint}" if error.hint else error.message))
+        raise
+
+
 def require_holding(found: "Sequence[Judgment]") -> None:
     """Raise ExpectationError where anything does not hold, or cannot be told."""
     bad = [item for item in found if item.outcome != "passed"]
@@ -91,20 +112,27 @@ def require_holding(found: "Sequence[Judgment]") -> None:
 def _conditions(
     store: "Store", reference: str, job_file: Path | None, thats: tuple[str, ...]
 ) -> "tuple[Condition, ...]":
+    from orchestrator import config
     from orchestrator.compare.condition import parse_condition
-    from orchestrator.expectations import conditions_of
-    from orchestrator.jobfile import expectations_in
+    from orchestrator.expectations import conditions_of, expected_of
+    from orchestrator.jobfile import expectations_for, expectations_in
 
-    found = [parse_condition(name, rest, "--that") for name, _, rest in (that.strip().partition(" ") for that in thats)]
+    found = [parse_condition(*_split(that), "--that") for that in thats]
     if job_file is not None:
         found += conditions_of(expectations_in(job_file))
     if not found:
-        run_id = store.resolve(reference)
-        if not store.is_imported(run_id):
-            found += conditions_of(store.load_exact(run_id).settings)
+        kind, settings = expected_of(store, reference)
+        found += conditions_of(settings) or conditions_of(expectations_for(kind, config.load(config.here())))
     if not found:
         raise UsageError(
             f"nothing was expected of `{reference}`",
-            hint="--that 'accept_length_pooled >= 2.4', or --job FILE with [expect]",
+            hint="--that 'accept_length_pooled >= 2.4', --job FILE with [expect], or [jobs.KIND.expect] in eagle3.toml",
         )
     return tuple(found)
+
+
+def _split(that: str) -> tuple[str, str]:
+    """The metric and the condition of `METRIC CONDITION`, with blanks between them or without."""
+    found = re.match(r"\s*([A-Za-z0-9_.-]*)\s*(.*)", that, re.DOTALL)
+    assert found is not None  # it fits anything
+    return found[1], found[2]

@@ -1,17 +1,19 @@
 """What may become a baseline: measurements without anything against them, or a number somebody typed."""
 
 import difflib
+import math
 import re
 from collections.abc import Sequence
 
 from orchestrator.compare.metrics import METRICS, Metric, metric_of
+from orchestrator.compare.possible import impossible
 from orchestrator.errors import InvalidRunError, UsageError
 from orchestrator.records import NAME_RULE, BaselineEntry, BaselineNumber, RunRecord, is_name
 from orchestrator.records.measurement import Fact, MeasurementSet
-from remote_payload.schema.job import MAX_STEPS
 
-LENGTHS = frozenset(name for name, metric in METRICS.items() if metric.unit == "tokens")
 _PERCENT = re.compile(r"%|percent|points?")
+_NUMBER = re.compile(r"([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?)(?:\s*([A-Za-z%]\S*)|)")
+"""A number, and a unit or none: Python reads `9_0` and digits of other scripts as numbers, too."""
 
 
 def require_over(record: RunRecord, problems: Sequence[str]) -> None:
@@ -54,20 +56,26 @@ def number_of_text(text: str, unit: str | None) -> BaselineNumber:
     name, equals, said = text.partition("=")
     if not equals or not is_name(name):
         raise UsageError(f"expected METRIC=VALUE, the metric of {NAME_RULE}, found: {text!r}")
-    value, _, own = said.strip().partition(" ")
-    metric = metric_of(name)
-    try:
-        number = BaselineNumber(metric=name, value=float(value), unit=_unit(metric, name, own.strip() or unit))
-    except ValueError:
-        raise UsageError(f"expected a finite number for `{name}`, found: {value!r}") from None
-    if metric is not None:
-        _require_possible(metric, number, value)
+    metric, found = metric_of(name), _NUMBER.fullmatch(said.strip())
+    if found is None or not math.isfinite(float(found[1])):
+        raise UsageError(f"expected a finite number for `{name}`, found: {said.strip()!r}")
+    number = BaselineNumber(metric=name, value=float(found[1]), unit=_unit(metric, name, found[2] or unit))
+    wrong = None if metric is None else impossible(metric, number.value)
+    if wrong is not None:
+        raise UsageError(f"`{name}`: expected {wrong[0]}, found: {found[1]}", hint=wrong[1])
     return number
 
 
-def _unit(metric: Metric | None, name: str, unit: str | None) -> str | None:
-    """The unit that was said, which must be the catalogue's. Raises UsageError."""
-    if metric is None or unit == metric.unit:
+def _unit(metric: Metric | None, name: str, unit: str | None) -> str:
+    """The unit that was said, which must be the catalogue's where that knows the metric. Raises UsageError."""
+    if metric is None:
+        if not unit:
+            raise UsageError(
+                f"expected a unit for `{name}`, which no run reports yet",
+                hint=f"{_closest(name)}--unit says what it is in; `ratio` where it has none",
+            )
+        return unit
+    if unit == metric.unit:
         return unit
     if unit is None:
         raise UsageError(
@@ -75,20 +83,6 @@ def _unit(metric: Metric | None, name: str, unit: str | None) -> str | None:
         )
     hint = "a share of 71 % is written 0.71" if metric.unit == "share" and _PERCENT.fullmatch(unit) else None
     raise UsageError(f"expected `{name}` in `{metric.unit}`, found the unit: {unit!r}", hint=hint)
-
-
-def _require_possible(metric: Metric, number: BaselineNumber, text: str) -> None:
-    """Raises UsageError for what the metric can never be."""
-    bare = metric.name.removeprefix("declared.").removeprefix("best.")
-    if metric.unit == "share":
-        fits, words, hint = 0 <= number.value <= 1, "a share, 0 to 1", "a share of 71 % is written 0.71"
-    elif bare in LENGTHS:
-        fits, words = 1 <= number.value <= MAX_STEPS + 1, f"an accept length, 1 to {MAX_STEPS + 1}"
-        hint = "an accept length counts the bonus token"
-    else:
-        fits, words, hint = number.value > 0, f"a number of {metric.unit} above 0", ""
-    if not fits:
-        raise UsageError(f"`{metric.name}`: expected {words}, found: {text}", hint=hint or None)
 
 
 def entry_of_numbers(numbers: tuple[BaselineNumber, ...], *, source: str, note: str, now: float) -> BaselineEntry:
@@ -101,9 +95,17 @@ def entry_of_numbers(numbers: tuple[BaselineNumber, ...], *, source: str, note: 
 
 def unknown_metrics(numbers: Sequence[BaselineNumber]) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """Metrics that no run reports, each with the closest that one does."""
+    return tuple((one.metric, _close(one.metric)) for one in numbers if metric_of(one.metric) is None)
+
+
+def _close(name: str) -> tuple[str, ...]:
     known = [*METRICS, *(f"{role}.{name}" for role in ("declared", "best") for name in METRICS)]
-    names = [number.metric for number in numbers if metric_of(number.metric) is None]
-    return tuple((name, tuple(difflib.get_close_matches(name, known, n=3))) for name in names)
+    return tuple(difflib.get_close_matches(name, known, n=3))
+
+
+def _closest(name: str) -> str:
+    close = _close(name)
+    return f"did you mean: {', '.join(close)}? " if close else ""
 
 
 def _case_words(case: Sequence[Fact]) -> str:

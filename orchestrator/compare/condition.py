@@ -5,6 +5,9 @@ LOAD       KEY=VALUE, several with commas: the loads that are meant; `vary=KEY`:
 OPERATOR   >=  <=  >  <
 VALUE      a number with or without its unit; baseline:NAME; NUMBER * baseline:NAME for what is compared as a
            ratio; baseline:NAME + NUMBER or - NUMBER for shares
+
+A number without a unit is in the metric's own, which its name tells (`ttft_s`, `output_throughput_tok_s`); where
+another one is as likely meant (`ttft_s <= 500`) it is refused, and so is what the metric can never be.
 """
 
 import difflib
@@ -15,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from orchestrator.compare.metrics import METRICS, Metric, metric_of
+from orchestrator.compare.possible import impossible, meanings
 from orchestrator.errors import JobFileError
 
 Operator = Literal[">=", "<=", ">", "<"]
@@ -25,7 +29,7 @@ UNITS = {
 }
 """By the metric's own unit: what may stand behind a number, and what it is worth."""
 LONGEST = 300
-_NUMBER = r"[+-]?(?:\d{1,15}(?:\.\d{1,15})?|\.\d{1,15})(?:[eE][+-]?\d{1,3})?"
+_NUMBER = r"[+-]?(?:[0-9]{1,15}(?:\.[0-9]{1,15})?|\.[0-9]{1,15})(?:[eE][+-]?[0-9]{1,3})?"
 _CONDITION = re.compile(r"\s*(?:\[(?P<load>[^\[\]]*)\])?\s*(?P<op>>=|<=|>|<)\s*(?P<value>\S.*?)\s*", re.DOTALL)
 _BARE = re.compile(rf"(?P<number>{_NUMBER})\s*(?P<unit>[A-Za-z%][A-Za-z/_%]*)?")
 _BASELINE = re.compile(
@@ -48,6 +52,8 @@ class Condition:
     vary: tuple[str, ...] = ()
     value: float | None = None
     """In the metric's unit; None = against a baseline."""
+    unit: str | None = None
+    """As it was written behind the value, e.g. `ms`; None = the metric's own."""
     baseline: str | None = None
     """`baseline:NAME` or `published:NAME`."""
     factor: float = 1.0
@@ -107,13 +113,19 @@ def _with_value(base: Condition, text: str, where: str) -> Condition:
 
     bare, against = _BARE.fullmatch(text), _BASELINE.fullmatch(text)
     if bare is not None:
-        return dataclasses.replace(base, value=_scaled(bare["number"], bare["unit"], base.metric, where))
+        value = _scaled(bare["number"], bare["unit"], base.metric, where)
+        _require_sense(base.metric, value, bare["unit"], where)
+        return dataclasses.replace(base, value=value, unit=bare["unit"])
     if against is None:
         raise JobFileError(f"{where}: expected a number or [NUMBER *] baseline:NAME, found: {text!r}")
     factor = float(against["factor"] or 1.0)
     offset = 0.0
     if against["offset"] is not None:
         offset = _scaled(against["sign"] + against["offset"].lstrip("+"), against["unit"], base.metric, where)
+        if base.metric.change == "difference" and abs(offset) >= 1:
+            raise JobFileError(
+                f"{where}: expected less than 100 points, found: {against['offset']}; `1 point` is written so, or 0.01"
+            )
     if base.metric.change == "difference" and factor != 1.0:
         raise JobFileError(f"{where}: shares are compared by difference: baseline:NAME - 0.01, not a factor")
     if base.metric.change == "ratio" and offset:
@@ -131,3 +143,16 @@ def _scaled(number: str, unit: str | None, metric: Metric, where: str) -> float:
     if not math.isfinite(value):
         raise JobFileError(f"{where}: expected a finite number, found: {number}")
     return value
+
+
+def _require_sense(metric: Metric, value: float, unit: str | None, where: str) -> None:
+    """Refuse what the metric can never be, and a bare number that is as likely meant in another unit."""
+    meant = meanings(metric, value) if unit is None else None
+    if meant is not None:
+        raise JobFileError(
+            f"{where}: expected a unit with {value:g}, as `{metric.name}` is in {metric.unit}: "
+            f"write `{meant[0]}` or `{meant[1]}`"
+        )
+    wrong = impossible(metric, value)
+    if wrong is not None:
+        raise JobFileError(f"{where}: expected {wrong[0]}, found: {value:g}", hint=wrong[1])

@@ -49,7 +49,13 @@ def judge(condition: Condition, measured: Operand, baseline: Operand | None = No
         return tuple(_absolute(condition, load) for load in loads)
     if baseline is None:
         return (cannot_tell(condition, f"`{condition.baseline}` was not found"),)
-    return tuple(_relative(condition, load, measured, baseline) for load in loads)
+    unclear = _unclear(condition, loads, baseline)
+    return tuple(
+        cannot_tell(condition, unclear[load.case], load.case)
+        if load.case in unclear
+        else _relative(condition, load, measured, baseline)
+        for load in loads
+    )
 
 
 def cannot_tell(
@@ -101,6 +107,33 @@ def _absolute(condition: Condition, load: Measurement) -> Judgment:
         return cannot_tell(condition, few, load.case, figure)
     outcome = _outcome(condition, figure.low, figure.high, condition.value or 0.0)
     return Judgment(condition=condition, outcome=outcome, case=load.case, figure=figure, reason=_crossing(outcome))
+
+
+def _unclear(condition: Condition, loads: Sequence[Measurement], baseline: Operand) -> dict[Case, str]:
+    """Loads that a figure of the baseline may be of, as it tells less than they do and fits several; with the reason.
+
+    A typed number names no load: held against every one it would pass at the load that it was never measured at.
+    """
+    factors = implied(condition.vary)
+    theirs = [
+        set(item.case)
+        for item in baseline.measurements
+        if any(series.metric == condition.metric.name for series in item.series)
+    ]
+    found: dict[Case, str] = {}
+    for case in theirs:
+        fitting = [load.case for load in loads if set(load.case) > case and set(load.case) not in theirs]
+        apart = {tuple(fact for fact in one if fact.name not in factors) for one in fitting}
+        if len(apart) > 1:
+            words = " ".join(f"{fact.name}={fact.value}" for fact in case)
+            said = f"says no more than {words}" if words else "names no load"
+            for one in fitting:
+                name = next(fact for fact in one if any(fact not in other for other in fitting))
+                found[one] = (
+                    f"`{condition.baseline}` {said}, and {len(apart)} loads of the run fit it: "
+                    f"`[{name.name}={name.value}] {condition.text.strip()}` chooses this one"
+                )
+    return found
 
 
 def _relative(condition: Condition, load: Measurement, measured: Operand, baseline: Operand) -> Judgment:

@@ -1,13 +1,16 @@
 """Judgments on what was expected of a run, as text and as JSON values."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from orchestrator.compare.condition import UNITS, Condition
 from orchestrator.compare.expect import Judgment
 from orchestrator.compare.matching import case_words
-from orchestrator.report.diff_words import change_words, figure, samples
+from orchestrator.compare.stats import Estimate
+from orchestrator.report.diff_words import bare, change_words, figure, samples
 from orchestrator.report.lines import wrapped
+from orchestrator.report.words import UNKNOWN
 
 WORDS = {"passed": "holds", "failed": "DOES NOT HOLD", "cannot tell": "CANNOT TELL"}
 
@@ -31,15 +34,39 @@ def judgment_words(item: Judgment) -> str:
 
 
 def measured_words(item: Judgment) -> str:
-    """e.g. `2.61 tokens, 95 % interval 2.50 to 2.72, n = 80`; against a baseline the change and both figures."""
+    """In the unit that was asked for, e.g. `412 ms, 95 % interval 401 ms to 423 ms, n = 5`.
+
+    Against a baseline how many times it that is, or how many points off, and both figures.
+    """
     unit, line = item.condition.metric.unit, item.comparison
-    if line is not None:
-        sides = f"{figure(line.ours.value, unit)} against {figure(line.theirs.value, unit)}"
-        return f"{change_words(line)}, {sides}, n = {samples(line)}"
-    told = figure(item.figure.value, unit)
-    if item.figure.low is not None and item.figure.high is not None:
-        told += f", 95 % interval {figure(item.figure.low, unit)} to {figure(item.figure.high, unit)}"
-    return f"{told}, n = {item.figure.rows}"
+    if line is None:
+        told = _within(item.figure, lambda value: _asked(item.condition, value))
+        return f"{told}, n = {item.figure.rows}"
+    if line.metric.change == "ratio":
+        told = _within(item.figure, lambda value: f"{1 + value:.3f}x")
+    else:
+        told = change_words(line)
+    sides = f"{figure(line.ours.value, unit)} against {figure(line.theirs.value, unit)}"
+    return f"{told}: {sides}, n = {samples(line)}"
+
+
+def _within(estimate: Estimate, words: Callable[[float], str]) -> str:
+    if estimate.value is None:
+        return UNKNOWN
+    if estimate.low is None or estimate.high is None:
+        return words(estimate.value)
+    return f"{words(estimate.value)}, 95 % interval {words(estimate.low)} to {words(estimate.high)}"
+
+
+def _asked(condition: Condition, value: float) -> str:
+    """A figure in the unit of the expectation; one without a unit is in its metric's own."""
+    metric = condition.metric
+    if metric.unit == "share" and condition.unit in (None, "share"):
+        return f"{value:.3f}"
+    worth = UNITS.get(metric.unit, {}).get(condition.unit or "", 1.0)
+    if worth == 1.0 or metric.unit == "share":
+        return figure(value, metric.unit)
+    return f"{bare(value / worth)} {condition.unit}"
 
 
 def expect_json(run: str, judgments: Sequence[Judgment]) -> dict[str, Any]:
@@ -53,6 +80,7 @@ def expect_json(run: str, judgments: Sequence[Judgment]) -> dict[str, Any]:
             {
                 "metric": item.condition.metric.name,
                 "condition": item.condition.text,
+                "unit": item.condition.metric.unit,
                 "source": item.condition.source,
                 "outcome": item.outcome,
                 "load": {fact.name: fact.value for fact in item.case},

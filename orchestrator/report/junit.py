@@ -6,6 +6,7 @@ from xml.etree import ElementTree
 from orchestrator.compare.expect import Judgment
 from orchestrator.compare.matching import case_words
 from orchestrator.report.expect_text import judgment_words
+from orchestrator.report.shown import shown
 
 
 def junit(run: str, judgments: Sequence[Judgment]) -> str:
@@ -29,14 +30,24 @@ def junit(run: str, judgments: Sequence[Judgment]) -> str:
             ElementTree.SubElement(case, "error", type="cannot tell", message=words).text = words
         else:
             ElementTree.SubElement(case, "system-out").text = words
+    return _document(suite)
+
+
+def unjudged(run: str, reason: str) -> str:
+    """The document where nothing could be judged at all, e.g. of a run that is not there: CI shows why."""
+    suite = ElementTree.Element(
+        "testsuite", name=clean(f"eagle3-remote {run}"), tests="1", failures="0", errors="1", skipped="0"
+    )
+    case = ElementTree.SubElement(suite, "testcase", classname=clean(run), name="what is expected of the run")
+    ElementTree.SubElement(case, "error", type="not judged", message=clean(reason)).text = clean(reason)
+    return _document(suite)
+
+
+def _document(suite: ElementTree.Element) -> str:
     ElementTree.indent(suite)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(suite, encoding="unicode") + "\n"
 
 
 def clean(text: str) -> str:
-    """The text without what XML 1.0 cannot hold, written as escapes."""
-    return "".join(char if _allowed(ord(char)) else f"\\u{ord(char):04x}" for char in text)
-
-
-def _allowed(code: int) -> bool:
-    return code in (0x9, 0xA, 0xD) or 0x20 <= code <= 0xD7FF or 0xE000 <= code <= 0xFFFD or 0x10000 <= code <= 0x10FFFF
+    """The text as pages can show it: what XML cannot hold, is invisible or turns its neighbours around is an escape."""
+    return shown(text)

@@ -121,9 +121,13 @@ def test_an_imported_measurement_can_be_a_baseline(store: Store, eagle: Eagle) -
         (("b", "--metric", "m"), "expected METRIC=VALUE"),
         (("b", "--metric", "m=x"), "expected a finite number"),
         (("b", "--metric", "m=nan"), "expected a finite number"),
+        (("b", "--metric", "output_throughput_tok_s=9_0 tok/s"), "expected a finite number"),
+        (("b", "--metric", "output_throughput_tok_s=\u0669\u0660 tok/s"), "expected a finite number"),
         (("b", "--metric", "output_throughput_tok_s=inf", "--unit", "tok/s"), "expected a finite number"),
         (("b", "--metric", "tok/s=1"), "expected METRIC=VALUE"),
-        (("b", "--metric", "m=1", "--metric", "m=2"), "a metric must stand once"),
+        (("b", "--metric", "m=1", "--metric", "n=2", "--unit", ""), "expected a unit for `m`"),
+        (("b", "--metric", "accept_lenth_pooled=2.4"), "did you mean: accept_length_pooled"),
+        (("b", "--metric", "m=1 s", "--metric", "m=2 s"), "a metric must stand once"),
         (("b", "--metric", "declared.first_step_accuracy=71 share"), "a share of 71 % is written 0.71"),
         (("b", "--metric", "accept_rate=71 %"), "a share of 71 % is written 0.71"),
         (("b", "--metric", "best.step3_acceptance=-0.1 share"), "expected a share, 0 to 1"),
@@ -147,7 +151,7 @@ def test_what_cannot_be_a_baseline_is_a_usage_error(
 
 def test_typed_numbers_have_units_a_source_and_a_note(store: Store, eagle: Eagle) -> None:
     done = eagle(
-        "baseline", "set", "plain", "--metric", "output_throughput_tok_s=90 tok/s", "--metric", "tpot_s=0.011 s",
+        "baseline", "set", "plain", "--metric", "output_throughput_tok_s=90 tok/s", "--metric", "tpot_s=0.011s",
         "--source", "the dashboard", "--note", "no drafter",
     )  # fmt: skip
     assert (done.code, done.err) == (0, "baseline plain set\n")
@@ -163,7 +167,7 @@ def test_typed_numbers_have_units_a_source_and_a_note(store: Store, eagle: Eagle
 
 
 def test_a_metric_that_no_run_reports_is_kept_and_said(store: Store, eagle: Eagle) -> None:
-    typo = eagle("baseline", "set", "plain", "--metric", "declared.first_step_acuracy=0.7")
+    typo = eagle("baseline", "set", "plain", "--metric", "declared.first_step_acuracy=0.7 share")
     assert typo.code == 0
     assert "no run reports `declared.first_step_acuracy` yet" in typo.err
     assert "did you mean: declared.first_step_accuracy" in typo.err

@@ -1,5 +1,6 @@
 import dataclasses
 import json
+import re
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -45,6 +46,13 @@ def test_expectations_said_on_the_command_line(store: Store, eagle: Eagle) -> No
     good = "output_throughput_tok_s >= 1.3 * baseline:plain"
     assert eagle("expect", "bench-a1", "--that", good).code == 0
     assert eagle("expect", "bench-a1", "--that", good.replace("1.3", "1.6")).code == 8
+    said = " ".join(eagle("expect", "bench-a1", "--that", good).out.split())
+    assert "holds: output_throughput_tok_s >= 1.3 * baseline:plain at side=spec concurrency=1: 1.42" in said
+    assert "x, 95 % interval 1.39" in said  # how many times it, as was asked
+    assert "56.8 tok/s against 40 tok/s" in said
+    in_ms = eagle("expect", "bench-a1", "--that", "e2e_s<=500000ms", "--that", "accept_rate>=0.001").out
+    assert re.search(r"e2e_s <=500000ms at .*: [0-9.]+ ms, 95 % interval [0-9.]+ ms", " ".join(in_ms.split()))
+    assert re.search(r"accept_rate >=0.001 at .*: 0\.[0-9]{3}, 95 %", " ".join(in_ms.split()))
     missing = eagle("expect", "bench-a1", "--that", good.replace(":plain", ":plane"))
     assert missing.code == 8
     assert "CANNOT TELL" in missing.out
@@ -64,6 +72,38 @@ def test_what_a_run_was_launched_with_counts_where_nothing_else_is_said(store: S
     answer = eagle("expect", "bench-a1", "--json")
     assert answer.code == 8
     assert answer.json["expectations"][0]["source"] == "job.toml"
+    assert answer.json["expectations"][0]["unit"] == "tok/s"
+
+
+def test_the_projects_expectations_count_for_an_earlier_run_that_has_none(
+    store: Store, eagle: Eagle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    put_served(store, "bench-a1")
+    (tmp_path / "eagle3.toml").write_text('[jobs.bench.expect]\noutput_throughput_tok_s = ">= 20 tok/s"\n')
+    answer = eagle("expect", "bench-a1", "--json")
+    (only,) = answer.json["expectations"]
+    assert (answer.code, only["source"]) == (0, f"{tmp_path / 'eagle3.toml'} [jobs.bench]")
+    assert eagle("runs", "export", "bench-a1", "a.json").code == 0
+    assert eagle("expect", "a.json").code == eagle("expect", "bench~1").code == 0
+    put_run(store, "drafter", 0.7)
+    assert eagle("expect", "drafter").code == 2  # nothing is expected of this kind
+    assert "runs of one kind, found: bench, standalone" in eagle("expect", "drafter,bench-a1").err
+
+
+def test_junit_says_why_nothing_was_judged(store: Store, eagle: Eagle, tmp_path: Path) -> None:
+    put_served(store, "bench-a1")
+    xml = tmp_path / "out.xml"
+    for words, code, told in (
+        (("bench-a1",), 2, "nothing was expected of `bench-a1`; --that"),
+        (("bench-b1", "--that", "ttft_s <= 1"), 6, "did you mean: bench-a1"),
+        (("bench-a1", "--that", "ttft_s <= 900"), 2, "write `900 ms` or `900 s`"),
+    ):
+        xml.unlink(missing_ok=True)
+        assert eagle("expect", *words, "--junit", str(xml)).code == code
+        suite = ElementTree.fromstring(xml.read_bytes())
+        assert (suite.get("tests"), suite.get("errors")) == ("1", "1")
+        assert told in (suite[0][0].get("message") or "")
 
 
 def test_expectations_are_overlaid_metric_by_metric_and_travel_with_the_run(tmp_path: Path) -> None:
@@ -98,6 +138,17 @@ def test_tables_that_are_none_are_refused_by_name(tmp_path: Path, text: str, wor
         jobfile.expectations_in(path)
     assert words in caught.value.message
     assert str(path) in caught.value.message
+
+
+def test_a_job_file_says_which_job_it_is(eagle: Eagle, tmp_path: Path) -> None:
+    job = tmp_path / "job.toml"
+    for text, found in (('[expect]\nttft_s = "<= 1"', "no such line"), ('kind = "nch"', "kind = 'nch'")):
+        job.write_text(text)
+        asked = ("run", "bench", "--host", "nowhere", "--job", str(job))
+        for answer in (eagle(*asked), eagle("expect", "x", "--job", str(job))):
+            assert answer.code == 2
+            assert 'expected a line that says which job this is, `kind = "' in answer.err
+            assert f"found: {found}" in answer.err
 
 
 def test_a_mistaken_expectation_is_told_before_anything_is_launched(eagle: Eagle, tmp_path: Path) -> None:

@@ -88,6 +88,29 @@ def test_ratios_to_a_baseline(text: str, expected: str) -> None:
     assert judged(THROUGHPUT, text, ours, typed)[0].outcome == expected
 
 
+def test_a_number_that_names_no_load_is_of_no_load_where_there_are_several() -> None:
+    def spec(users: str) -> Measurement:
+        return measurement(throughputs(*BETTER), case={"side": "spec", "concurrency": users})
+
+    number = Series(metric=THROUGHPUT, unit="tok/s", definition="", level="summary", y=(90.0,))
+    typed = side(Measurement(case=(), series=(number,)), origin="typed")
+    several = side(spec("1"), spec("4"))
+    found = judged(THROUGHPUT, ">= 1.05 * baseline:b", several, typed)
+    assert [item.outcome for item in found] == ["cannot tell"] * 2
+    assert found[1].reason == (
+        "`baseline:b` names no load, and 2 loads of the run fit it: "
+        "`[concurrency=4] >= 1.05 * baseline:b` chooses this one"
+    )
+    (named,) = judged(THROUGHPUT, "[concurrency=4] >= 1.05 * baseline:b", several, typed)
+    assert named.outcome == "passed"
+    any_of_them = judged(THROUGHPUT, "[vary=concurrency] >= 1.05 * baseline:b", several, typed)
+    assert [item.outcome for item in any_of_them] == ["passed"] * 2
+    half = side(measurement(throughputs(*BASE), case={"side": "spec"}), label="half")
+    assert "says no more than side=spec" in judged(THROUGHPUT, ">= 1.05 * baseline:b", several, half)[0].reason
+    both = side(measurement(throughputs(*BASE), case={"side": "spec"}), spec("1"), label="both")
+    assert [item.outcome for item in judged(THROUGHPUT, ">= 1.05 * baseline:b", several, both)] == ["failed", "passed"]
+
+
 def test_a_baseline_that_is_not_comparable_tells_nothing_unless_that_may_differ() -> None:
     ours = side(measurement(throughputs(*BETTER), hard={"draft": "/srv/other"}))
     theirs = side(measurement(throughputs(*BASE)))
@@ -172,6 +195,15 @@ def test_shares_are_compared_by_points() -> None:
         (THROUGHPUT, ">= baseline:b - 2", "compared by ratio"),
         (THROUGHPUT, "[concurrency] >= 2", "expected KEY=VALUE in the brackets"),
         ("accept_rate", ">= 0.9 * baseline:b", "compared by difference"),
+        (THROUGHPUT, ">= \u0669\u0660", "expected a number or"),
+        ("ttft_s_p99", "<= 500", "as `ttft_s_p99` is in s: write `500 ms` or `500 s`"),
+        ("tpot_s", "<= 20", "write `20 ms` or `20 s`"),
+        ("cached_share", "<= 1", "write `100 %` or `1 %`"),
+        ("accept_rate", ">= 60", "expected a share, 0 to 1, found: 60"),
+        ("accept_rate", ">= 120 %", "expected a share, 0 to 1"),
+        ("accept_rate", ">= baseline:b - 1", "`1 point` is written so"),
+        ("declared.accept_length_walk", ">= 0.5", "expected an accept length, 1 to 17"),
+        ("ttft_s", "<= 0", "expected a number of s above 0"),
     ],
 )
 def test_conditions_that_mean_nothing_are_refused_by_name(metric: str, text: object, words: str) -> None:
@@ -185,6 +217,13 @@ def test_units_are_brought_to_the_metrics_own() -> None:
     assert parse_condition("ttft_s", "<= 500 ms", "x").value == 0.5
     assert parse_condition("accept_rate", ">= 60%", "x").value == pytest.approx(0.6)
     assert parse_condition("speedup", ">= 1.3x", "x").value == 1.3
+    for metric, text in (
+        ("ttft_s", "<= 0.5"),
+        ("e2e_s", "<= 500 s"),
+        ("cached_share", "<= 100%"),
+        ("accept_rate", ">= 0"),
+    ):
+        assert parse_condition(metric, text, "x").value is not None
 
 
 def test_junit_is_well_formed_whatever_a_name_holds() -> None:
@@ -202,4 +241,4 @@ def test_junit_is_well_formed_whatever_a_name_holds() -> None:
         "errors": "1",
     }
     assert [child.tag for case in root for child in case] == ["system-out", "error", "failure"]
-    assert "\\u0000" in (root[1].get("name") or "")
+    assert "\\x00" in (root[1].get("name") or "")
