@@ -28,19 +28,35 @@ from orchestrator.store import RunSummary, Store
 
 JOBS = ("bench", "standalone")
 FILE_ENDINGS = (".json", ".jsonl", ".log", ".gz", ".txt", ".csv")
-_SET = re.compile(rf"({'|'.join(JOBS)})(?:@([^~@]+?))?(?:~([1-9]\d{{0,5}}))?(\.\.)?")
+_SET = re.compile(rf"({'|'.join(JOBS)})(?:@([^~@]+?))?(?:~([1-9][0-9]{{0,5}}))?(\.\.)?")
 
 
 def operand(store: Store, word: str) -> Operand:
-    """What a word means. Raises NotFoundError with the closest names, UsageError, InvalidRunError, StoreError."""
+    """What a word means; what is named twice counts once, with a note.
+
+    Raises NotFoundError with the closest names, UsageError, InvalidRunError also where two different runs have one id,
+    StoreError.
+    """
     parts = [part for part in word.split(",") if part]
     if not parts:
         raise UsageError("expected a run, a baseline, a file or a set of runs, found nothing")
     sets: dict[str, MeasurementSet] = {}
+    named: dict[str, str] = {}
+    notes: dict[str, None] = {}
     for part in parts:
         for found in _sets(store, part):
-            sets.setdefault(found.run_id, found)
-    return Operand(label=word if len(parts) > 1 or len(sets) > 1 else next(iter(sets)), sets=tuple(sets.values()))
+            first = named.setdefault(found.run_id, part)
+            if sets.setdefault(found.run_id, found) == found:
+                if first is not part:
+                    both = f"{first} and {part} are the same run, {found.run_id}"
+                    notes[f"{f'{part} is named twice' if first == part else both}: it counts once"] = None
+                continue
+            raise InvalidRunError(
+                f"`{first}` and `{part}` hold different measurements of one id: {found.run_id}",
+                hint="runs are told apart by their ids; compare the two with each other: diff A B",
+            )
+    label = word if len(parts) > 1 or len(sets) > 1 else next(iter(sets))
+    return Operand(label=label, sets=tuple(sets.values()), notes=tuple(notes))
 
 
 def baseline_operand(store: Store, name: str) -> Operand:

@@ -2,6 +2,8 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.compare.asked import Asked
+from orchestrator.compare.diff import compare_many
 from orchestrator.errors import InvalidRunError, NotFoundError, UsageError
 from orchestrator.measurements import measurements_of
 from orchestrator.operands import operand
@@ -28,7 +30,25 @@ def test_a_run_an_imported_one_and_a_file_are_operands(store: Store, tmp_path: P
     path.write_bytes(record_bytes(other))
     assert operand(store, str(path)).sets == (other,)
     both = operand(store, f"bench-a1,{path}")
-    assert (both.label, len(both.sets)) == (f"bench-a1,{path}", 2)
+    assert (both.label, len(both.sets), both.notes) == (f"bench-a1,{path}", 2, ())
+
+
+def test_a_run_that_is_named_twice_counts_once_and_two_of_one_id_are_refused(store: Store, tmp_path: Path) -> None:
+    first = measurement_set(measurement(throughputs(90.0, 91.0)), run_id="x1", origin="imported")
+    store.add_imported(first)
+    path = tmp_path / "x.json"
+    path.write_bytes(record_bytes(first))
+    twice = operand(store, f"x1,{path},x1")
+    assert twice.sets == (first,)
+    assert twice.notes == (
+        f"x1 and {path} are the same run, x1: it counts once",
+        "x1 is named twice: it counts once",
+    )
+    (found,) = compare_many((operand(store, "x1"), twice), Asked())
+    assert twice.notes[0] in found.notes
+    path.write_bytes(record_bytes(measurement_set(measurement(throughputs(500.0)), run_id="x1", origin="imported")))
+    with pytest.raises(InvalidRunError, match=rf"`x1` and `{path}` hold different measurements of one id: x1"):
+        operand(store, f"x1,{path}")
 
 
 def test_what_is_no_operand_is_told_by_name(store: Store, tmp_path: Path) -> None:
@@ -40,7 +60,7 @@ def test_what_is_no_operand_is_told_by_name(store: Store, tmp_path: Path) -> Non
         operand(store, "gone.json")
     with pytest.raises(UsageError, match="found nothing"):
         operand(store, ",")
-    for word in ("bench~0", "bench@", "bench~", "bench@~3", "standalone~x"):
+    for word in ("bench~0", "bench~1\u0665", "bench@", "bench~", "bench@~3", "standalone~x"):
         with pytest.raises(UsageError, match="expected a set of runs"):
             operand(store, word)
     broken = tmp_path / "broken.json"

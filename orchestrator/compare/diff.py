@@ -84,6 +84,7 @@ def _compared(ours: Operand, theirs: Operand, asked: Asked) -> SetComparison:
     pairs = matched(mine, other, implied(asked.vary))
     cases = tuple(compare_case(a, b, asked, typed=theirs.is_typed or ours.is_typed) for a, b in pairs.pairs)
     notes = [
+        *dict.fromkeys((*theirs.notes, *ours.notes)),
         *pairs.notes,
         *(_shared(ours, theirs) if any(a.case == b.case for a, b in pairs.pairs) else []),
         *_mixed(ours, mine),

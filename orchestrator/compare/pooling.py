@@ -15,6 +15,8 @@ class Operand:
 
     label: str
     sets: tuple[MeasurementSet, ...]
+    notes: tuple[str, ...] = ()
+    """What is to be known of how it was put together."""
 
     @property
     def measurements(self) -> tuple[Measurement, ...]:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from orchestrator.errors import UsageError
 from orchestrator.store.summary import RunSummary
 
-_SPAN = re.compile(r"(\d{1,6})(m|h|d|w)")
+_SPAN = re.compile(r"([0-9]{1,6})(m|h|d|w)")
 _SECONDS = {"m": 60.0, "h": 3600.0, "d": 86400.0, "w": 7 * 86400.0}
 
 
