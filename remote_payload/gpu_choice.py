@@ -8,6 +8,7 @@ UUID (0.5.23, custom_all_reduce_utils.py). A MIG device has no index: it is give
 from collections.abc import Sequence
 
 from remote_payload.schema import Gpu
+from remote_payload.schema.waiting import LEASED
 
 IDLE_BYTES = 1 << 30
 """Memory in use up to which a GPU without processes counts as free: drivers and persistence keep some hundred MiB."""
@@ -69,4 +70,5 @@ def why_not(gpu: Gpu, min_free_bytes: int | None) -> str | None:
 def environment(gpus: Sequence[Gpu]) -> dict[str, str]:
     """What lets a process see these devices alone."""
     names = [gpu.uuid if gpu.mig_of is not None else str(gpu.index) for gpu in gpus]
-    return {"CUDA_VISIBLE_DEVICES": ",".join(names), "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
+    leased = ",".join(gpu.uuid for gpu in gpus)
+    return {"CUDA_VISIBLE_DEVICES": ",".join(names), "CUDA_DEVICE_ORDER": "PCI_BUS_ID", LEASED: leased}

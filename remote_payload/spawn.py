@@ -13,6 +13,7 @@ from typing import NoReturn
 from remote_payload import processes
 from remote_payload.rundir import RunDir
 from remote_payload.schema import Failure, RunSpec
+from remote_payload.schema.waiting import LEASED
 
 
 def spawn_worker(run: RunDir, spec: RunSpec, secrets: dict[str, str], archive: Path) -> int:
@@ -24,7 +25,7 @@ def spawn_worker(run: RunDir, spec: RunSpec, secrets: dict[str, str], archive: P
     # These need no installed packages, so they need not wait for `site` to look through them.
     isolation = ["-I", "-S"] if spec.job_kind in ("selftest", "sweep") else []
     command = [python, *isolation, "-u", str(archive), "work", str(run.path)]
-    environment = {**os.environ, **spec.environment, **secrets}
+    environment = {**os.environ, **spec.environment, **_leased(), **secrets}
     environment |= {"EAGLE3_RUN_ID": spec.run_id, processes.MARK: str(run.path)}
     read_end, write_end = os.pipe()  # a successful exec closes it; an error comes through it
     pid = os.fork()
@@ -42,6 +43,12 @@ def spawn_worker(run: RunDir, spec: RunSpec, secrets: dict[str, str], archive: P
         os.waitpid(pid, 0)
         raise OSError(int(problem), os.strerror(int(problem)), python)
     return pid
+
+
+def _leased() -> dict[str, str]:
+    """The devices that were leased for a sweep hold for its units, too, whatever the host's configuration says."""
+    names = (LEASED, "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER")
+    return {name: os.environ[name] for name in names if name in os.environ} if LEASED in os.environ else {}
 
 
 def no_worker(python: str, error: OSError) -> Failure:

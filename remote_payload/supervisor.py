@@ -7,6 +7,7 @@ and the logs, which grow as the worker likes.
 """
 
 import contextlib
+import dataclasses
 import json
 import os
 import resource
@@ -78,6 +79,8 @@ class Supervisor:
         self._run = run
         self._spec = spec
         self._origin = origin
+        self._give_back: Callable[[], None] = lambda: None
+        """Frees what was leased."""
         self._heartbeat = Heartbeat(run.heartbeat)
         self._heartbeat.beat_when_due()
         _set_aside(run.reserve)
@@ -95,11 +98,15 @@ class Supervisor:
         self.state = runstate.advance(run, first, durable=False)  # `running` follows at once
 
     def see_through(self, secrets: dict[str, str]) -> None:
-        """From the worker's start to the final state."""
+        """From what it waits for, over the worker's start, to the final state."""
+        environment = self._admitted()
+        if environment is None:
+            return
         kills = count_oom_kills()
         started_s = time.monotonic()
+        spec = dataclasses.replace(self._spec, environment={**self._spec.environment, **environment})
         try:
-            worker = spawn_worker(self._run, self._spec, secrets, self._origin.archive)
+            worker = spawn_worker(self._run, spec, secrets, self._origin.archive)
         except OSError as error:
             self._finish(phase="failed", failure=no_worker(self._spec.python, error))
             return
@@ -122,6 +129,27 @@ class Supervisor:
             oom_kills=count_oom_kills().since(kills),
         )
         self._settle(judge(ending), watched.survivors, use)
+
+    def _admitted(self) -> dict[str, str] | None:
+        """What the worker's environment gets once everything holds that it waits for; None = it ended in waiting."""
+        if self._spec.waiting is None:
+            return {}
+        from remote_payload.waiting import admit  # noqa: PLC0415 - most runs wait for nothing
+
+        before = self.state
+        gate, ended = admit(self._run, self._spec, self._advance, self._stop_asked)
+        if ended is not None:
+            self._finish(**ended)
+            return None
+        self._give_back = gate.close
+        self._advance(phase=before.phase, note=before.note)
+        return gate.environment
+
+    def _stop_asked(self, seconds: float) -> bool:
+        """Sleep so long at most; whether somebody cancelled the run."""
+        self._heartbeat.beat_when_due()
+        caught = signal.sigtimedwait(WATCHED, seconds)
+        return self._grace_s(caught is not None and caught.si_signo != signal.SIGCHLD) is not None
 
     def _settle(self, verdict: Outcome, survivors: tuple[int, ...], use: ResourceUse) -> None:
         self._finish(
@@ -151,6 +179,7 @@ class Supervisor:
             sync(self._run.spec)
 
     def _finish(self, **changes: Any) -> None:
+        self._give_back()
         self._run.reserve.unlink(missing_ok=True)
         changes["finished_unix_s"] = time.time()
         try:

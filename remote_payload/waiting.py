@@ -10,12 +10,15 @@ import pwd
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from remote_payload import gpu_choice
+from remote_payload.event_log import EventLog
 from remote_payload.failure import JobFailure, job_failure, machine_failure
 from remote_payload.gpus import GpuFacts, look_at_gpus
 from remote_payload.leases import Leases
 from remote_payload.refusal import Refusal
+from remote_payload.rundir import RunDir
 from remote_payload.runstate import current_state, run_at
 from remote_payload.schema import Event, Failure, Gpu, RunSpec
 from remote_payload.schema.waiting import Holder, Waiting
@@ -177,6 +180,32 @@ class Gate:
         names = ", ".join(f"GPU {gpu.index} ({gpu.uuid})" for gpu in taken)
         self._report(Event(time_unix_s=time.time(), kind="note", name="gpus_leased", message=names))
         return None
+
+
+def admit(
+    run: RunDir, spec: RunSpec, advance: Callable[..., None], is_stopped: Callable[[float], bool]
+) -> tuple[Gate, dict[str, Any] | None]:
+    """Wait until a run may start: its gate, and None, or the changes of the state that end it in waiting.
+
+    The leases are the gate's: they end with this process at the latest, and no child has them. `is_stopped` sleeps so
+    long at most and says whether the run was cancelled.
+    """
+
+    def pause(seconds: float) -> None:
+        if is_stopped(seconds):
+            raise Stopped
+
+    events = EventLog(run.events)
+    gate = Gate(run.path.parent.parent, spec, events.report, lambda words: advance(phase="queued", note=words))
+    try:
+        gate.wait(pause)
+    except Stopped:
+        gate.close()
+        return gate, {"phase": "cancelled", "note": "cancelled while it waited"}
+    except JobFailure as problem:
+        gate.close()
+        return gate, {"phase": "failed", "failure": problem.failure}
+    return gate, None
 
 
 def start_of(waiting: Waiting, now_s: float) -> float | None:

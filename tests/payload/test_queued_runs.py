@@ -1,0 +1,96 @@
+"""Runs that wait, as real detached processes: for each other, for GPUs of a made nvidia-smi; what ends the waiting."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from remote_payload.leases import lease_holders
+from remote_payload.schema import RunSpec, SelftestJob
+from remote_payload.schema.waiting import Waiting
+from tests.payload.rig import Rig, kill
+from tests.payload.test_waiting import GPUS, SMI
+from tests.support.patience import wait_for
+
+
+@pytest.fixture
+def leases(rig: Rig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A host of two free GPUs; the folder of its leases."""
+    script = tmp_path / "bin" / "nvidia-smi"
+    script.parent.mkdir()
+    script.write_text(f"#!/bin/sh\n{SMI.format(folder=tmp_path)}\n")
+    script.chmod(0o755)
+    for name, text in (("gpus", GPUS), ("apps", ""), ("listing", "")):
+        (tmp_path / name).write_text(text)
+    monkeypatch.setenv("PATH", f"{script.parent}:{os.environ['PATH']}")
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    return tmp_path / "leases"
+
+
+def asking(rig: Rig, run_id: str, leases: Path, *, gpus: int, when_free: bool, body: str = "") -> RunSpec:
+    """A run that writes down which devices it sees, then does `body`."""
+    seen = "(RUN / 'result' / 'seen').write_text(os.environ['CUDA_VISIBLE_DEVICES'])\n"
+    waiting = Waiting(gpus=gpus, when_free=when_free, leases=str(leases))
+    return rig.spec(run_id, python=rig.worker(f"worker-{run_id}", seen + body), waiting=waiting)
+
+
+def phase(rig: Rig, run_id: str) -> str:
+    return rig.state(run_id).phase
+
+
+def test_leases_last_as_long_as_the_run_and_the_next_in_the_queue_follows(rig: Rig, leases: Path) -> None:
+    rig.launch(asking(rig, "r1", leases, gpus=2, when_free=False, body="time.sleep(600)"))
+    wait_for(lambda: phase(rig, "r1") == "running")
+    rig.launch(asking(rig, "r2", leases, gpus=1, when_free=True))
+    wait_for(lambda: phase(rig, "r2") == "queued" and "r1" in (rig.state("r2").note or ""))
+    assert rig.state("r2").note == (
+        "waits for 1 GPU: GPU 0 leased by root's run r1; GPU 1 leased by root's run r1".replace("root", _me())
+    )
+    rig.launch(asking(rig, "r3", leases, gpus=1, when_free=False))
+    wait_for(lambda: rig.state("r3").is_terminal)
+    refused = rig.state("r3")
+    assert (refused.phase, refused.failure.kind if refused.failure else None) == ("failed", "machine")
+    assert "r2" in (refused.failure.message if refused.failure else "")
+    rig.cancel("r1", grace_s=0)
+    wait_for(lambda: phase(rig, "r2") == "succeeded")
+    assert (rig.run("r2").result / "seen").read_text() in ("0", "1")  # whichever r1 gave back first
+    assert rig.state("r2").note is None
+    assert lease_holders(leases, ["GPU-aaaa", "GPU-bbbb"]) == {}
+
+
+def test_a_killed_supervisor_leaves_no_lease_behind(rig: Rig, leases: Path) -> None:
+    rig.launch(asking(rig, "r1", leases, gpus=2, when_free=False, body="time.sleep(600)"))
+    wait_for(lambda: phase(rig, "r1") == "running")
+    assert set(lease_holders(leases, ["GPU-aaaa", "GPU-bbbb"])) == {"GPU-aaaa", "GPU-bbbb"}
+    supervisor = rig.state("r1").supervisor_pid
+    assert supervisor is not None
+    kill(supervisor)
+    wait_for(lambda: lease_holders(leases, ["GPU-aaaa", "GPU-bbbb"]) == {})
+
+
+def test_a_waiting_run_is_cancelled_at_once_and_never_starts(rig: Rig) -> None:
+    rig.launch(rig.spec("r1", waiting=Waiting(start_local="2099-01-01T00:00")))
+    wait_for(lambda: phase(rig, "r1") == "queued")
+    assert (rig.state("r1").note or "").startswith("starts at 2099-01-01 00:00:00")
+    assert rig.status("r1").states[0].phase == "queued"
+    answer = rig.cancel("r1")
+    assert (answer.state.phase, answer.state.note) == ("cancelled", "cancelled while it waited")
+    assert not rig.run("r1").stdout.exists()
+
+
+def test_a_run_after_another_one(rig: Rig) -> None:
+    rig.launch(rig.spec("r1", SelftestJob(duration_s=600)))
+    rig.launch(rig.spec("r2", waiting=Waiting(after=("r1",))))
+    wait_for(lambda: phase(rig, "r2") == "queued")
+    assert rig.state("r2").note == "waits for the end of r1"
+    rig.cancel("r1", grace_s=0)
+    wait_for(lambda: phase(rig, "r2") == "succeeded")
+    rig.launch(rig.spec("r3", waiting=Waiting(after=("r9",))))
+    wait_for(lambda: phase(rig, "r3") == "failed")
+    assert "cannot wait for r9: no run of this id" in str(rig.state("r3").failure)
+
+
+def _me() -> str:
+    import pwd  # noqa: PLC0415 - not on every system that collects these tests
+
+    return pwd.getpwuid(os.getuid()).pw_name
