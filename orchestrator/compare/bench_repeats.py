@@ -1,4 +1,7 @@
-"""A load's throughput and latencies, a value a repeat: requests of one repeat share batches and are no sample."""
+"""A load's throughput and latencies, a value a repeat: requests of one repeat share batches and are no sample.
+
+Each repeat tells the server's start it was measured on: repeats of one start are one sample of it.
+"""
 
 from collections.abc import Sequence
 
@@ -57,11 +60,18 @@ def _repeats(load: LoadFigures) -> list[Repeat]:
 def _run_level(
     run_id: str, metric: str, unit: str, definition: str, values: Sequence[tuple[PointFacts, float | None]]
 ) -> Series | None:
-    known = [(f"{run_id}/{point.repeat}", value) for point, value in values if value is not None]
+    known = [(point, value) for point, value in values if value is not None]
     if not known:
         return None
-    keys, numbers = zip(*known, strict=True)
-    return Series(metric=metric, unit=unit, definition=definition, level="run", keys=keys, y=numbers)
+    return Series(
+        metric=metric,
+        unit=unit,
+        definition=definition,
+        level="run",
+        keys=tuple(f"{run_id}/{point.repeat}" for point, _ in known),
+        clusters=tuple(f"{run_id}/start {point.start}" for point, _ in known),
+        y=tuple(value for _, value in known),
+    )
 
 
 def _total(point: PointFacts, requests: Sequence[RequestSample]) -> float | None:

@@ -23,6 +23,11 @@ class Metric:
     primary: bool = False
     """Whether it decides the verdict of a whole comparison (with Holm's correction over the primary ones)."""
 
+    @property
+    def is_accept_length(self) -> bool:
+        """Whether it counts the bonus token of every verify step, and is 1 at the least."""
+        return self.unit == "tokens" and self.name.rpartition(".")[2] in BONUS_IN
+
 
 def _ratio(name: str, unit: str, margin: float, *, lower: bool = False, primary: bool = False) -> Metric:
     better: Literal["higher", "lower"] = "lower" if lower else "higher"
@@ -51,6 +56,7 @@ METRICS = {
         Metric(name="identical_outputs", unit="share", better="neither", margin=0.01, change="difference"),
     )
 }
+BONUS_IN = ("accept_length_pooled", "accept_length_walk", "accept_length_mean")
 _ROLE = re.compile(r"(declared|best)\.")
 _STEP = re.compile(r"step([1-9]|1[0-6])_acceptance")
 _PERCENTILE = re.compile(r"(ttft_s|tpot_s|itl_s|e2e_s|user_tok_s)_(mean|p90|p95|p99)")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from orchestrator.compare.asked import Asked
 from orchestrator.compare.comparison import Comparison, Verdict
 from orchestrator.compare.metrics import Metric, metric_of
-from orchestrator.compare.statistics import compare_series
+from orchestrator.compare.statistics import compare_series, estimate
 from orchestrator.compare.stats import UNKNOWN, Estimate
 from orchestrator.records.measurement import Measurement, Series
 
@@ -39,8 +39,9 @@ def compare_metrics(
 
 
 def figure_of(metric: Metric, series: Series) -> Estimate:
-    """One side's figure with its interval."""
-    return compare_series(metric, series, series).ours
+    """One side's figure with its interval; over the repeats of a start, where it has one alone."""
+    found = compare_series(metric, series, series)
+    return found.ours if found.ours.value is None else estimate(series, metric)
 
 
 def _both(metric: Metric, ours: Series, theirs: Series, margin: float, *, loose: bool) -> Comparison:

@@ -38,7 +38,9 @@ class Series(Record):
     keys: tuple[str, ...] = ()
     """Prompt level: what makes two prompts the same; run level: the run and repeat. One for each y; each once."""
     clusters: tuple[str, ...] = ()
-    """Prompt level: the conversation of each key, where several prompts belong together; empty = each its own."""
+    """Prompt level: what each key belongs to where several prompts do together (a conversation, the same text asked
+    again); empty = each its own. Run level: the server's start of each key; empty = it is not told, and then all
+    repeats of one run count as one start."""
     y: tuple[float, ...]
     x: tuple[float, ...] = ()
     """Prompt level: the figure is sum(y) / sum(x), e.g. tokens over verify steps; empty = y are scalars."""

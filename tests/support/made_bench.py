@@ -1,5 +1,6 @@
 """Served benchmarks made by hand: servers, points and requests as the host would have written them."""
 
+import dataclasses
 import json
 import random
 from collections.abc import Mapping, Sequence
@@ -162,7 +163,9 @@ def made_paired(
     accept: Sequence[float] = (0.9,),
     **more: Any,
 ) -> tuple[BenchResult, tuple[RequestSample, ...]]:
-    """Both sides in turn at one user: eight prompts a point, throughputs around those given, a verify step a chunk."""
+    """Both sides in turn at one user, each repeat on a server start of its own: eight prompts a point, throughputs
+    around those given, a verify step a chunk. `servers`: a start of each side, which the others are like.
+    """
     draws = random.Random(7)
     histograms = [chain_histogram(draws, 30, accept) for _ in range(8)]
     points, requests = [], []
@@ -180,9 +183,10 @@ def made_paired(
                 )
                 some.append(item)
                 clock = item.chunk_s[-1]
-            points.append(made_point(number, some, "spec" if side == "spec" else "plain", repeat=repeat))
+            points.append(made_point(number, some, "spec" if side == "spec" else "plain", repeat=repeat, start=number))
             requests += some
-    servers = more.pop("servers", (made_server("spec"), made_server("plain")))
+    like = {server.side: server for server in more.pop("servers", (made_server("spec"), made_server("plain")))}
+    servers = [dataclasses.replace(like[point.side], start=point.start) for point in points if point.side in like]
     return made_bench(servers, points, **more), tuple(requests)
 
 

@@ -43,13 +43,15 @@ def facts(values: Mapping[str, str | None]) -> tuple[Fact, ...]:
 
 
 def throughputs(*values: float, run_id: str = "run", definition: str = definitions.OUTPUT_THROUGHPUT) -> Series:
-    """Output throughput, a value a repeat."""
+    """Output throughput, a value a repeat, each on a server start of its own."""
+    keys = tuple(f"{run_id}/{index}" for index in range(len(values)))
     return Series(
         metric="output_throughput_tok_s",
         unit="tok/s",
         definition=definition,
         level="run",
-        keys=tuple(f"{run_id}/{index}" for index in range(len(values))),
+        keys=keys,
+        clusters=keys,
         y=values,
     )
 

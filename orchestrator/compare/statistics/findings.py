@@ -24,7 +24,7 @@ class Findings:
     notes: tuple[str, ...] = ()
     """Sentences without a full stop."""
     single: bool = False
-    """Whether a side is one run, or equal ones: without an interval it is a single run, not an inconclusive result."""
+    """Whether a side is one run alone: without an interval that is a single run, not an inconclusive result."""
 
 
 def plain_change(ours: Estimate, theirs: Estimate, kind: Literal["ratio", "difference"]) -> float | None:

@@ -40,12 +40,12 @@ def adjust(
 ) -> tuple[Comparison, ...]:
     """The same comparisons with `p_adjusted`; a change that does not outlive the correction becomes inconclusive.
 
-    All that are given are corrected for each other, by their primary test; those without a p and single runs stand
+    All that are given are corrected for each other, by their primary test; those without a p or an interval stand
     aside. What is corrected is the claim that there is a change; its size is still read from its own 95 % interval.
     `equivalent` stays: it claims the opposite, and by an interval stricter than its test.
     """
     tested = [
-        (index, one.tests[0].p) for index, one in enumerate(comparisons) if one.tests and one.verdict != "single run"
+        (index, one.tests[0].p) for index, one in enumerate(comparisons) if one.tests and one.change.low is not None
     ]
     known = [(index, p) for index, p in tested if p is not None]
     ps = [p for _, p in known]

@@ -7,11 +7,11 @@ from orchestrator.compare.metrics import Metric
 from orchestrator.compare.statistics.averages import variance
 from orchestrator.compare.statistics.effect import Effect, no_spread
 from orchestrator.compare.statistics.prompts import alone
+from orchestrator.compare.statistics.starts import LEAST_STARTS
 from orchestrator.compare.stats import CONFIDENCE, MIN_ROWS, student_t_quantile
 from orchestrator.records.measurement import Series
 
 ENOUGH_RUNS = 5
-LEAST_AGAINST_NUMBER = 3
 LEAST_FOR_PREDICTION = 3
 NARROW = "where it was measured, the interval is too narrow"
 
@@ -53,16 +53,19 @@ def _constant(ours: Series, theirs: Series) -> list[str]:
 
 
 def _too_few(ours: Series, theirs: Series) -> list[str]:
-    """Why there is no interval."""
-    notes = []
+    """Why there is no interval, and what would give one."""
+    notes: list[str] = []
+    missing: list[str] = []
     for name, series, other in (("our", ours, theirs), ("their", theirs, ours)):
         rows = alone(series).counted if series.level == "prompt" else len(series.y)
         if series.level == "prompt" and rows < MIN_ROWS:
             notes.append(f"an interval needs {MIN_ROWS} prompts (or conversations), found {rows} on {name} side")
-        elif series.level == "run" and other.level == "run" and rows < 2:
-            notes.append(f"one run on {name} side")
-        elif series.level == "run" and other.level == "summary" and rows < LEAST_AGAINST_NUMBER:
-            notes.append(f"a test against a number needs {LEAST_AGAINST_NUMBER} runs, found {rows}")
+        elif series.level == "run" and other.level != "prompt" and rows < LEAST_STARTS:
+            more = LEAST_STARTS - rows
+            missing.append(f"{more} more run{'' if more == 1 else 's'} of {'ours' if name == 'our' else 'theirs'}")
+    if missing:
+        a_side = "" if "summary" in {ours.level, theirs.level} else " a side"
+        notes.append(f"no verdict below {LEAST_STARTS} runs (server starts){a_side}: it takes {' and '.join(missing)}")
     return notes
 
 

@@ -11,6 +11,7 @@ from orchestrator.compare.statistics.findings import Findings, plain_change
 from orchestrator.compare.statistics.paired import paired_findings
 from orchestrator.compare.statistics.power import detectable_change, samples_needed
 from orchestrator.compare.statistics.prompts import pair
+from orchestrator.compare.statistics.starts import by_start, repeats_note
 from orchestrator.compare.statistics.unpaired import estimate, unpaired_findings
 from orchestrator.compare.statistics.verdict import judge, single_run_note
 from orchestrator.compare.stats import MIN_ROWS, UNKNOWN, Estimate
@@ -27,7 +28,8 @@ def compare_series(metric: Metric, ours: Series, theirs: Series, *, margin: floa
 
     Prompts are paired by key where at least 5 prompts (conversations) are on both sides; otherwise both sides are
     taken as independent, and the note says so. Other unit or definition: `not comparable`; a share outside [0, 1] or
-    a negative figure of a ratio: `invalid`.
+    a negative figure of a ratio, a speed of 0, an accept length below 1: `invalid`. Repeats of one server start are one
+    sample, and fewer than 3 runs (starts) a side have no verdict.
     Raises ValueError for series of other metrics than `metric`, and for a margin that is negative or no number.
     """
     limit = metric.margin if margin is None else margin
@@ -39,7 +41,11 @@ def compare_series(metric: Metric, ours: Series, theirs: Series, *, margin: floa
         return _refused(metric, ours, theirs, limit, "not comparable", unlike)
     if impossible := _impossible(metric, "our", ours) or _impossible(metric, "their", theirs):
         return _refused(metric, ours, theirs, limit, "invalid", impossible)
-    return _judged(metric, ours, theirs, limit, _findings(metric, ours, theirs))
+    mine, other = by_start(ours, metric), by_start(theirs, metric)
+    found = _findings(metric, mine, other)
+    if note := repeats_note(metric, ours, theirs):
+        found = replace(found, notes=(note, *found.notes))
+    return _judged(metric, mine, other, limit, found)
 
 
 def _findings(metric: Metric, ours: Series, theirs: Series) -> Findings:
@@ -100,8 +106,8 @@ def _refused(metric: Metric, ours: Series, theirs: Series, margin: float, verdic
         verdict=verdict,
         margin=margin,
         level="summary" if "summary" in {ours.level, theirs.level} else ours.level,
-        n_ours=_samples(ours),
-        n_theirs=_samples(theirs),
+        n_ours=_samples(by_start(ours, metric)),
+        n_theirs=_samples(by_start(theirs, metric)),
         note=note,
     )
 
@@ -128,10 +134,21 @@ def _impossible(metric: Metric, side: str, series: Series) -> str:
     values = (*series.y, *series.x)
     if max(values) > MOST or min(filter(None, values), default=1.0) < LEAST:
         return f"{side} numbers: a value outside {LEAST:g} to {MOST:g} cannot be `{metric.name}`"
+    if metric.change == "ratio" and (not any(series.y) or (series.level != "prompt" and 0.0 in series.y)):
+        return f"{side} numbers: a value of 0 cannot be `{metric.name}`: there nothing was done"
+    if metric.is_accept_length and not _is_above_one(series):
+        return f"{side} numbers: an accept length below 1 cannot be `{metric.name}`"
     most = series.x or (1.0,) * len(series.y)
     if metric.unit == "share" and any(y > x * (1 + ROUNDING) for y, x in zip(series.y, most, strict=True)):
         return f"{side} numbers: a share above 1 cannot be `{metric.name}`"
     return ""
+
+
+def _is_above_one(series: Series) -> bool:
+    """Whether the bonus token is in: every verify step gives it, so no accept length is below 1."""
+    if series.level == "prompt" and series.x:
+        return sum(series.y) >= sum(series.x) * (1 - ROUNDING)
+    return min(series.y) >= 1 - ROUNDING
 
 
 def _samples(series: Series) -> int:

@@ -8,13 +8,14 @@ from dataclasses import replace
 
 from orchestrator.compare.comparison import Test
 from orchestrator.compare.metrics import Metric
-from orchestrator.compare.statistics.averages import mean
+from orchestrator.compare.statistics.averages import geometric_mean, mean
 from orchestrator.compare.statistics.effect import Effect, Scale, t_test
 from orchestrator.compare.statistics.findings import Findings
 from orchestrator.compare.statistics.prompts import alone, figure, ratios
 from orchestrator.compare.statistics.ranks import mann_whitney
-from orchestrator.compare.statistics.remarks import LEAST_AGAINST_NUMBER, remarks
+from orchestrator.compare.statistics.remarks import remarks
 from orchestrator.compare.statistics.sides import Side, of_figure, of_number, of_runs, welch
+from orchestrator.compare.statistics.starts import LEAST_STARTS
 from orchestrator.compare.stats import Estimate
 from orchestrator.records.measurement import Level, Series
 
@@ -25,7 +26,7 @@ def unpaired_findings(metric: Metric, ours: Series, theirs: Series) -> Findings:
     """Welch's t of logs (of figures, for shares); a number without samples counts as exact."""
     scale: Scale = "log" if metric.change == "ratio" else "plain"
     mine, other = _side(ours, theirs, scale), _side(theirs, ours, scale)
-    effect = None if mine is None or other is None else _tested(welch(mine, other, scale), mine, other, ours, theirs)
+    effect = None if mine is None or other is None else _tested(welch(mine, other, scale), ours, theirs)
     level = _level(ours, theirs)
     return Findings(
         level=level,
@@ -35,17 +36,28 @@ def unpaired_findings(metric: Metric, ours: Series, theirs: Series) -> Findings:
         method=_method(scale, ours, theirs),
         tests=_tests(effect, scale, ours, theirs),
         notes=remarks(effect, metric, ours, theirs),
-        single=effect is not None and "prompt" not in {ours.level, theirs.level},
+        single=_is_single(ours, theirs),
     )
 
 
 def estimate(series: Series, metric: Metric) -> Estimate:
-    """One side's figure: ratio of sums over prompts, mean over runs, or the number as it stands."""
+    """One side's figure: ratio of sums over prompts, mean over runs, or the number as it stands.
+
+    The mean is geometric for what is compared as a ratio, so that two figures and their change agree. Its interval is
+    over the values as they are: where they are repeats of one server start, it is that start's alone.
+    """
     if series.level == "prompt":
         return figure(alone(series), metric.unit)
     if series.level == "run":
-        return mean(series.y)
+        return geometric_mean(series.y) if metric.change == "ratio" and min(series.y) > 0 else mean(series.y)
     return Estimate(value=series.y[0], rows=series.n or 1)
+
+
+def _is_single(ours: Series, theirs: Series) -> bool:
+    """Whether a side is one run alone, or both are bare numbers."""
+    lone = any(series.level == "run" and len(series.y) == 1 for series in (ours, theirs))
+    levels = {ours.level, theirs.level}
+    return "prompt" not in levels and (lone or levels == {"summary"})
 
 
 def _side(series: Series, other: Series, scale: Scale) -> Side | None:
@@ -57,10 +69,10 @@ def _side(series: Series, other: Series, scale: Scale) -> Side | None:
     return of_runs(series.y, scale)
 
 
-def _tested(effect: Effect, mine: Side, other: Side, ours: Series, theirs: Series) -> Effect:
-    """The effect without its error where a number stands against fewer than 3 runs: too little to test."""
-    few = "run" in {ours.level, theirs.level} and 0 < effect.samples < LEAST_AGAINST_NUMBER
-    if few and "prompt" not in {ours.level, theirs.level} and (mine.fixed or other.fixed):
+def _tested(effect: Effect, ours: Series, theirs: Series) -> Effect:
+    """The effect without its error where a side has fewer than 3 runs (starts): too little to test."""
+    few = "run" in {ours.level, theirs.level} and 0 < effect.samples < LEAST_STARTS
+    if few and "prompt" not in {ours.level, theirs.level}:
         return replace(effect, standard_error=None, freedom=0, variance=0.0)
     return effect
 

@@ -51,7 +51,7 @@ def test_what_cannot_be_tested_does_not_count() -> None:
     refused = compare_series(THROUGHPUT, runs(*A), replace(number(90), unit="req/s"))
     few = compare_series(LENGTH, prompts([5, 6], [2, 3]), prompts([5, 6], [3, 3]))
     equal = compare_series(THROUGHPUT, runs(*[94] * 5), runs(*[90] * 5))
-    assert (equal.verdict, equal.tests[0].name) == ("single run", "Mann-Whitney")
+    assert (equal.verdict, equal.tests[0].name) == ("inconclusive", "Mann-Whitney")
     adjusted = adjust([single, refused, slight, few, equal], "Benjamini-Hochberg")
     assert [one.p_adjusted for one in adjusted] == [None, None, slight.tests[0].p, None, None]
     assert [one.correction for one in adjusted] == ["", "", "Benjamini-Hochberg", "", ""]

@@ -23,7 +23,7 @@ def test_one_run_is_not_tested_and_told_against_the_others() -> None:
     found = compare_series(THROUGHPUT, runs(46.7), runs(*A))
     assert (found.verdict, found.change.low, found.detectable, found.needed) == ("single run", None, None, None)
     assert found.change.value == pytest.approx(46.7 / 90 - 1, abs=1e-4)
-    assert "one run on our side" in found.note
+    assert "no verdict below 3 runs (server starts) a side: it takes 2 more runs of ours" in found.note
     assert "our one run is outside what a further run like the other 5 would show in 95 % of cases: 89.12 to 90.89" in (
         found.note
     )
@@ -43,8 +43,8 @@ def test_runs_against_a_number_that_somebody_typed() -> None:
     turned = compare_series(THROUGHPUT, number(90), runs(46.7, 47.5, 46.2))
     assert turned.verdict == "improved"
     two = compare_series(THROUGHPUT, runs(46.7, 47.5), number(90))
-    assert (two.verdict, two.change.low) == ("single run", None)
-    assert "a test against a number needs 3 runs, found 2" in two.note
+    assert (two.verdict, two.change.low) == ("inconclusive", None)
+    assert "no verdict below 3 runs (server starts): it takes 1 more run of ours" in two.note
 
 
 def test_prompts_against_a_published_number() -> None:
@@ -72,6 +72,44 @@ def test_prompts_against_runs() -> None:
     one = compare_series(LENGTH, prompts(*NEW), runs(1.9, metric=LENGTH.name, unit="tokens"))
     assert "their figure is of one run and is taken as exact" in one.note
     assert one.verdict == "improved"
+
+
+# Server starts
+
+
+def one_start(*y: float, name: str = "run", told: bool = True) -> Series:
+    """Repeats of one run; `told`: that they are of one server start."""
+    keys = tuple(f"{name}/{index}" for index in range(len(y)))
+    return replace(runs(*y), keys=keys, clusters=(f"{name}/start 0",) * len(y) if told else ())
+
+
+def test_repeats_of_one_start_are_one_sample_and_never_judged() -> None:
+    ours, theirs = one_start(100.1, 99.6, 100.4, name="a"), one_start(*A, name="b")
+    found = compare_series(THROUGHPUT, ours, theirs)
+    assert (found.verdict, found.n_ours, found.n_theirs, found.change.low) == ("single run", 1, 1, None)
+    assert found.ours.value == pytest.approx((100.1 * 99.6 * 100.4) ** (1 / 3))
+    assert found.theirs.low is None
+    assert found.note.startswith("3 and 5 repeats of one server start each: +11.1 % [+10.")
+    assert "; differences between starts are not in this interval; " in found.note
+    assert "it takes 2 more runs of ours and 2 more runs of theirs" in found.note
+    typed = compare_series(THROUGHPUT, ours, number(90))
+    assert (typed.verdict, typed.change.value) == ("single run", pytest.approx(0.1115, abs=1e-4))
+    assert typed.note.startswith("3 repeats of one server start: +11.1 % [")
+    untold = compare_series(THROUGHPUT, one_start(*A, told=False), theirs)
+    assert "repeats of one run, whose server starts are not told," in untold.note
+
+
+def test_several_starts_are_as_many_samples_whatever_their_repeats() -> None:
+    starts = replace(runs(100, 102, 99, 101, 98, 99), keys=tuple(f"a/{i}" for i in range(6)), clusters=tuple("xxyyzz"))
+    found = compare_series(THROUGHPUT, starts, runs(*A))
+    same = compare_series(THROUGHPUT, runs(*((a * b) ** 0.5 for a, b in ((100, 102), (99, 101), (98, 99)))), runs(*A))
+    assert (found.verdict, found.n_ours, found.change) == ("improved", 3, same.change)
+    against_one = compare_series(THROUGHPUT, one_start(120.0, 121.0), starts)
+    assert (against_one.verdict, against_one.n_ours, against_one.n_theirs) == ("single run", 1, 3)
+    assert "are one sample: how starts differ is not seen in them" in against_one.note
+    assert "our one run is outside what a further run like the other 3 would show" in against_one.note
+    two = compare_series(THROUGHPUT, runs(100, 100.1), runs(80, 80.1))
+    assert (two.verdict, two.change.low, two.n_ours) == ("inconclusive", None, 2)
 
 
 # Prompts
@@ -234,7 +272,7 @@ def test_lower_is_better_for_latency() -> None:
 # No spread
 
 
-@pytest.mark.parametrize(("n", "verdict"), [(2, "single run"), (5, "single run"), (6, "improved")])
+@pytest.mark.parametrize(("n", "verdict"), [(3, "inconclusive"), (5, "inconclusive"), (6, "improved")])
 def test_equal_runs_are_no_certainty(n: int, verdict: str) -> None:
     found = compare_series(THROUGHPUT, runs(*[94.0] * n), runs(*[90.0] * n))
     assert found.verdict == verdict
@@ -254,28 +292,37 @@ def test_the_same_answers_twice_are_equivalent_from_six_prompts_on(n: int, verdi
 
 
 def test_one_side_without_spread_is_told() -> None:
-    found = compare_series(THROUGHPUT, runs(*A), runs(90.0, 90.0))
+    found = compare_series(THROUGHPUT, runs(*A), runs(90.0, 90.0, 90.0))
     assert found.change.low is not None
-    assert "their 2 runs are all equal: their spread counts as 0" in found.note
+    assert "their 3 runs are all equal: their spread counts as 0" in found.note
     against = compare_series(THROUGHPUT, runs(46.7, 46.7, 46.7), number(90))
-    assert (against.verdict, against.change.low) == ("single run", None)
+    assert (against.verdict, against.change.low) == ("inconclusive", None)
 
 
 # What cannot be
 
 
-def test_zeros_have_no_ratio() -> None:
-    stuck = compare_series(THROUGHPUT, runs(0, 0, 0), runs(90, 91, 92))
-    assert (stuck.verdict, stuck.change.value, stuck.change.low) == ("inconclusive", -1.0, None)
-    assert "a figure of 0 has no ratio" in stuck.note
-    from_zero = compare_series(THROUGHPUT, runs(90, 91, 92), runs(0, 0, 0))
-    assert from_zero.change.value is None
-    nothing = compare_series(LENGTH, prompts([0] * 6, [0] * 6), prompts([1] * 6, [1] * 6))
+def test_a_speed_or_an_accept_length_that_dropped_to_nothing_is_invalid_by_name() -> None:
+    for stuck in (runs(0, 0, 0), runs(90, 0, 91)):
+        found = compare_series(THROUGHPUT, stuck, runs(90, 91, 92))
+        assert (found.verdict, found.change.value) == ("invalid", None)
+        assert found.note == "our numbers: a value of 0 cannot be `output_throughput_tok_s`: there nothing was done"
+    assert "their numbers" in compare_series(THROUGHPUT, runs(90, 91, 92), runs(0, 0, 0)).note
+    no_tokens = compare_series(LENGTH, prompts([0] * 6, [1] * 6), prompts([1] * 6, [1] * 6))
+    assert (no_tokens.verdict, no_tokens.note.endswith("there nothing was done")) == ("invalid", True)
+    below = compare_series(LENGTH, number(0.9, metric=LENGTH.name, unit="tokens"), prompts(*BASE))
+    assert "an accept length below 1 cannot be `accept_length_pooled`" in below.note
+    for other in (BASE, ([256] * 6, [128] * 6)):
+        steps = other[1]
+        assert compare_series(LENGTH, prompts(steps, steps), prompts(*other)).verdict == "regressed"  # nothing accepted
+
+
+def test_nothing_counted_has_no_ratio() -> None:
+    metric = METRICS["accept_rate"]
+    some = prompts([1] * 6, [1] * 6, metric=metric.name, unit="share")
+    nothing = compare_series(metric, replace(some, y=(0.0,) * 6, x=(0.0,) * 6), some)
     assert (nothing.ours.value, nothing.change.value, nothing.verdict) == (None, None, "inconclusive")
     assert "nothing was counted on a side" in nothing.note
-    no_tokens = compare_series(LENGTH, prompts([0] * 6, [1] * 6), prompts([1] * 6, [1] * 6))
-    assert (no_tokens.change.value, no_tokens.verdict) == (-1.0, "inconclusive")
-    assert "a sum of 0 has no ratio" in no_tokens.note
 
 
 @pytest.mark.parametrize(
@@ -299,7 +346,11 @@ def test_other_quantities_are_not_comparable(ours: Series, theirs: Series, words
         ("output_throughput_tok_s", runs(-1, 90), "our numbers: a negative value"),
         ("output_throughput_tok_s", runs(1e300, 90), "our numbers: a value outside 1e-100 to 1e+100"),
         ("accept_rate", runs(0.5, 1.5, metric="accept_rate", unit="share"), "our numbers: a share above 1"),
-        ("accept_length_pooled", prompts([5] * 6, [-1] + [3] * 5), "our numbers: a negative value"),
+        (
+            "accept_length_per_verify",
+            prompts([5] * 6, [-1] + [3] * 5, metric="accept_length_per_verify"),
+            "a negative value",
+        ),
         ("accept_rate", prompts([5] * 6, [4] * 6, metric="accept_rate", unit="share"), "a share above 1"),
     ],
 )
