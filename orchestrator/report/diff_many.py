@@ -13,6 +13,7 @@ from orchestrator.report.diff_verdict import reasons
 from orchestrator.report.diff_words import cell, change_words, definition, p_words, samples
 from orchestrator.report.lines import wrapped
 from orchestrator.report.table import listed
+from orchestrator.report.words import some_of
 
 MOST_NAMED = 8
 Line = tuple[SetComparison, CaseComparison, Comparison]
@@ -44,10 +45,7 @@ def _troubled(found: Sequence[SetComparison], width: int) -> list[str]:
             groups.setdefault((one.verdict, told), []).append(one.ours_label)
     lines: list[str] = []
     for (verdict, told), labels in groups.items():
-        named = ", ".join(labels[:MOST_NAMED]) + (
-            f" and {len(labels) - MOST_NAMED} more" if len(labels) > MOST_NAMED else ""
-        )
-        lines += ["", *wrapped(f"{verdict.capitalize()}, {named}: {'; '.join(told)}", width)]
+        lines += ["", *wrapped(f"{verdict.capitalize()}, {some_of(labels, MOST_NAMED)}: {'; '.join(told)}", width)]
     return lines
 
 

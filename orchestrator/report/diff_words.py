@@ -52,6 +52,13 @@ def cell(value: float | None, unit: str) -> str:
     return figure(value, unit) if unit in ("share", "ratio") else bare(value)
 
 
+def cell_within(found: Estimate, unit: str) -> str:
+    """The same with its interval, e.g. `56.4 [55.9, 56.9]`."""
+    if found.value is None or found.low is None or found.high is None:
+        return cell(found.value, unit)
+    return f"{cell(found.value, unit)} [{cell(found.low, unit)}, {cell(found.high, unit)}]"
+
+
 def change_words(item: Comparison) -> str:
     """e.g. `+10.5 % [+8.5, +12.4]`, `-3.1 pt`, `-` where there is none."""
     return change_figure(item.change, points=item.metric.change == "difference")

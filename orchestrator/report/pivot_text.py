@@ -6,13 +6,15 @@ from typing import Any
 
 from orchestrator.compare.matching import case_words
 from orchestrator.compare.pivot import Cell, PivotTable
-from orchestrator.report.diff_words import cell, change_words
+from orchestrator.report.diff_words import cell_within, change_words, p_words, samples
 from orchestrator.report.lines import wrapped
-from orchestrator.report.markdown_table import markdown_table
+from orchestrator.report.markdown_table import escaped, markdown_table
 from orchestrator.report.table import listed
+from orchestrator.report.words import some_of
 
+MOST_NAMED = 4
 LEGEND = (
-    "[..] is the 95 % interval of the change {against}; verdicts are corrected over the whole table "
+    "[..] is a 95 % interval. The change is {against}; p and verdicts are corrected over the whole table "
     "(Benjamini-Hochberg). Confirm a winner in runs of its own: the best of many looks better than it is."
 )
 
@@ -25,14 +27,16 @@ def pivot_text(tables: Sequence[PivotTable], width: int = 80, *, markdown: bool 
     for table in tables:
         rest = case_words(table.rest)
         title = f"{table.metric} by {table.key}{f', {rest}' if rest else ''}"
-        rows = [[table.key, *table.columns], *([value, *map(_words(table), row)] for value, row in table.rows)]
+        rows, barred = _rows(table), _barred(table)
         if markdown:
-            lines += [f"**{title}** ({table.definition})", "", *markdown_table(rows), ""]
+            lines += [f"**{escaped(title)}** ({escaped(table.definition)})", "", *markdown_table(rows), ""]
+            lines += [f"- {escaped(text)}" for text in barred] + [""] * bool(barred)
         else:
-            lines += [*wrapped(title, width), *wrapped(table.definition, width, "  "), *_fitted(rows, width), ""]
+            lines += [*wrapped(title, width), *wrapped(table.definition, width, "  "), *listed(rows, width)]
+            lines += [line for text in barred for line in wrapped(text, width, "  ")] + [""]
     single = len(tables[0].columns) == 1
     legend = LEGEND.format(against="against the first row" if single else f"against {tables[0].columns[0]}")
-    return "\n".join([*lines, legend] if markdown else [*lines, *wrapped(legend, width)])
+    return "\n".join([*lines, escaped(legend)] if markdown else [*lines, *wrapped(legend, width)])
 
 
 def pivot_json(tables: Sequence[PivotTable]) -> dict[str, Any]:
@@ -57,31 +61,33 @@ def pivot_json(tables: Sequence[PivotTable]) -> dict[str, Any]:
     }
 
 
-def _fitted(rows: list[list[str]], width: int) -> list[str]:
-    """As columns where they fit, else a line a cell."""
-    lines = listed(rows, width)
-    if max(map(len, lines)) <= width:
-        return lines
-    found = []
-    for value, *cells in rows[1:]:
-        found.append(f"  {value}")
-        found += [
-            line
-            for name, text in zip(rows[0][1:], cells, strict=True)
-            for line in wrapped(f"  {name}: {text}", width, "  ")
-        ]
-    return found
+def _rows(table: PivotTable) -> list[list[str]]:
+    """A line a value and side: its figure with interval and n, and the change from the reference with its p."""
+    rows = [[table.key, "figure", "n", "change", "p", "verdict"]]
+    for value, cells in table.rows:
+        for column, item in zip(table.columns, cells, strict=True):
+            rows.append([_named(table, value, column), *_words(item, table.unit)])
+    return rows
 
 
-def _words(table: PivotTable) -> Any:
-    def words(item: Cell | None) -> str:
-        if item is None:
-            return "-"
-        shown = cell(item.figure.value, table.unit)
-        if item.comparison is None:
-            return f"{shown} INVALID" if item.barred else shown
-        if item.comparison.change.value is None:
-            return f"{shown} ({item.comparison.verdict}{f': {item.barred[0]}' if item.barred else ''})"
-        return f"{shown} {change_words(item.comparison)} {item.comparison.verdict}"
+def _words(item: Cell | None, unit: str) -> list[str]:
+    if item is None:
+        return ["-", "", "", "", ""]
+    figure, compared = cell_within(item.figure, unit), item.comparison
+    if compared is None:
+        return [figure, str(item.figure.rows), "", "", "invalid" if item.barred else "reference"]
+    return [figure, samples(compared), change_words(compared), p_words(compared), compared.verdict]
 
-    return words
+
+def _barred(table: PivotTable) -> list[str]:
+    """Why lines have no change, each reason once with the lines it concerns."""
+    found: dict[str, list[str]] = {}
+    for value, cells in table.rows:
+        for column, item in zip(table.columns, cells, strict=True):
+            for reason in item.barred if item is not None else ():
+                found.setdefault(reason, []).append(_named(table, value, column))
+    return [f"not compared, {some_of(names, MOST_NAMED)}: {reason}" for reason, names in found.items()]
+
+
+def _named(table: PivotTable, value: str, column: str) -> str:
+    return value if len(table.columns) == 1 else f"{value}: {column}"

@@ -1,8 +1,15 @@
 """Figures as words: one place for how a number with its uncertainty looks. Unknown is `unknown`, never 0."""
 
+from collections.abc import Sequence
+
 from orchestrator.compare.stats import Estimate, Proportion
 
 UNKNOWN = "unknown"
+
+
+def some_of(names: Sequence[str], most: int) -> str:
+    """The first of them, and how many there are besides, e.g. `a, b and 3 more`."""
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def percent(value: float | None) -> str:

@@ -194,7 +194,7 @@ def test_sides_that_cannot_be_compared_are_named_together(store: Store, eagle: E
     assert answer.out.count("tp: 2 against 1") == 1
 
 
-def test_a_pivot_has_a_row_a_value_and_a_column_a_side(store: Store, eagle: Eagle) -> None:
+def test_a_pivot_has_a_line_a_value_and_side(store: Store, eagle: Eagle) -> None:
     for steps, speed in ((3, 56.0), (5, 60.0)):
         runs = dict(zip(("speculative_num_steps", "speculative_num_draft_tokens"), (steps, steps + 1), strict=True))
         servers = (made_server("spec", runs=runs), made_server("plain"))

@@ -108,6 +108,10 @@ def test_a_table_by_a_circumstance() -> None:
     assert [value for value, _ in tables[0].rows] == ["1", "4", "16"]
     assert tables[0].rows[2][1][1] is None
     assert json.loads(json.dumps(pivot_json(tables), allow_nan=False))["tables"][0]["columns"] == ["old", "new"]
+    other = measurement(throughputs(*BETTER), case={"side": "spec", "concurrency": "4"}, hard={"gpu": "H100"})
+    barred = pivot_text(pivot([side(*loads, label="old"), side(other, label="new")], "concurrency", Asked()))
+    assert "  4: new       100 [99.64, 100.4]  5 v 5  -       -  not comparable\n" in barred
+    assert "\n  not compared, 4: new: gpu\n" in barred
     (alone,) = pivot([side(*loads, label="old")], "concurrency", Asked())
     first, second = alone.rows[0][1][0], alone.rows[1][1][0]
     assert first is not None
