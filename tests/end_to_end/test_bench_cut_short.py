@@ -4,7 +4,8 @@ import json
 from pathlib import Path
 
 from tests.support.answering_server import RECORDED_META, AnsweringServer, Reply
-from tests.support.laptop import Laptop, wait_for
+from tests.support.laptop import Laptop
+from tests.support.patience import wait_for
 
 PASSED = Reply(chunks=[(0.0, 1), (0.0, 63)], meta=RECORDED_META)
 

@@ -7,7 +7,8 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.support.laptop import Laptop, wait_for
+from tests.support.laptop import Laptop
+from tests.support.patience import wait_for
 from tests.support.sshd import SshServer, session_pids
 
 

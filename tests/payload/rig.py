@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -32,9 +31,9 @@ from remote_payload.schema import (
     from_json,
     to_json,
 )
+from tests.support.patience import wait_for
 
 NONCE = "nonce-0123456789"
-PATIENCE_S = 20.0
 Request = LaunchRequest | FollowRequest | CancelRequest | StatusRequest | Any
 
 
@@ -153,13 +152,6 @@ def stream(frames: list[Frame], name: str, start: int = 0) -> bytes:
             assert frame.offset == start + len(data)
             data += base64.b64decode(frame.data_base64)
     return data
-
-
-def wait_for(condition: Callable[[], object], patience_s: float = PATIENCE_S) -> None:
-    until_s = time.monotonic() + patience_s
-    while not condition():
-        assert time.monotonic() < until_s, "waited in vain"
-        time.sleep(0.01)
 
 
 def fill(path: Path, leave_bytes: int = 0) -> None:

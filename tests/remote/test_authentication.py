@@ -29,7 +29,7 @@ def agent(tmp_path: Path) -> Iterator[str]:
         time.sleep(0.005)
     yield sock
     process.send_signal(signal.SIGTERM)
-    process.wait(5)
+    process.wait(60)
 
 
 def answers(sock: str) -> bool:
@@ -45,7 +45,7 @@ def add_to_agent(agent: str, *keys: Path) -> None:
 
 def login(alias: str) -> bytes:
     with Link.open(resolve(alias)) as link:
-        return link.exec(["echo", "in"], deadline_s=10).stdout
+        return link.exec(["echo", "in"], deadline_s=60).stdout
 
 
 def lock(key: Path) -> Path:
@@ -122,7 +122,7 @@ def test_no_login_to_a_host_whose_key_was_not_judged(client: SshClientFiles, ser
     target = resolve("gpu1")
     policy = HostKeyPolicy.for_target(target, (), accept_new=False)
     with socket.create_connection((target.hostname, target.port)) as sock, paramiko.Transport(sock) as transport:
-        transport.start_client(timeout=5)
+        transport.start_client(timeout=60)
         with pytest.raises(HostKeyError, match="was not verified before the login"):
             KeyLogin(target, policy).authenticate(transport)
         assert not transport.is_authenticated()

@@ -42,7 +42,7 @@ STRANGE = [
 
 
 def through(shell: str, argv: list[str]) -> list[str]:
-    done = subprocess.run([shell, "-c", command_line(argv)], capture_output=True, timeout=20, check=False)
+    done = subprocess.run([shell, "-c", command_line(argv)], capture_output=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
     return list(json.loads(done.stdout))
 

@@ -58,7 +58,7 @@ def test_noise_that_never_becomes_an_answer(link: Link, server: SshServer, monke
 
 def test_a_very_long_line_arrives_whole_and_soon(link: Link) -> None:
     start = time.monotonic()
-    with link.stream(["sh", "-c", "head -c 48000000 /dev/zero; echo; echo next"], silence_s=10) as lines:
+    with link.stream(["sh", "-c", "head -c 48000000 /dev/zero; echo; echo next"], silence_s=60) as lines:
         long, last = list(lines)
     assert (len(long), last) == (48_000_000, b"next")
-    assert time.monotonic() - start < 20
+    assert time.monotonic() - start < 60  # minutes where every chunk copies all that came before it

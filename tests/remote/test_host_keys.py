@@ -30,7 +30,7 @@ def another_key(tmp_path: Path) -> str:
 
 def login(alias: str, *, accept_new: bool = False) -> bytes:
     with Link.open(resolve(alias), accept_new=accept_new) as link:
-        return link.exec(["echo", "in"], deadline_s=10).stdout
+        return link.exec(["echo", "in"], deadline_s=60).stdout
 
 
 def sessions(server: SshServer) -> int:
@@ -136,7 +136,7 @@ def test_accept_new_lets_in_and_writes_down(client: SshClientFiles, server: SshS
     client.known_hosts.write_text("# no newline at the end")
     with Link.open(resolve("gpu1"), accept_new=True) as link:
         (news,) = link.news
-        assert link.exec(["echo", "in"], deadline_s=20.0).stdout == b"in\n"
+        assert link.exec(["echo", "in"], deadline_s=60).stdout == b"in\n"
     fingerprint = subprocess.run(
         ["ssh-keygen", "-lf", f"{server.host_keys[0]}.pub"], capture_output=True, text=True, check=True
     ).stdout.split()[1]
@@ -200,7 +200,7 @@ class TestThroughAHop:
             login("far")
         command = (caught.value.hint or "").split("then: ")[1].split("; or give")[0]
         assert command.startswith("ssh -F ")
-        subprocess.run(["sh", "-c", command], check=True, capture_output=True, timeout=20)
+        subprocess.run(["sh", "-c", command], check=True, capture_output=True, timeout=60)
         assert login("far") == b"in\n"
 
     def test_two_hops(self, client: SshClientFiles, server: SshServer, hop: SshServer, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ import pytest
 from orchestrator.errors import HostError, HostNotReadyError, LinkLostError, NotFoundError, ProtocolError
 from orchestrator.remote.link import Link
 from orchestrator.remote.ssh_config import resolve
+from tests.support.patience import A_LONG_TIME, PATIENCE_S, Within, wait_for
 from tests.support.sshd import ServerOptions, SshClientFiles, SshServer, free_port, running_sshd
 
 STRANGE = "a b'c\"d;e\nf$g\\h!i ü漢🚀 *~`%s"
@@ -28,97 +29,96 @@ def link(client: SshClientFiles, server: SshServer) -> Iterator[Link]:
 
 
 def test_exec_tells_stdout_stderr_and_exit_code_apart(link: Link) -> None:
-    result = link.exec(["sh", "-c", "echo out; echo err >&2; exit 7"], deadline_s=10)
+    result = link.exec(["sh", "-c", "echo out; echo err >&2; exit 7"], deadline_s=PATIENCE_S)
     assert (result.stdout, result.stderr, result.exit_code) == (b"out\n", b"err\n", 7)
 
 
 def test_a_signal_is_an_unknown_exit_code_not_a_lost_link(link: Link) -> None:
-    assert link.exec(["sh", "-c", "echo x; kill -9 $$"], deadline_s=10).exit_code is None
-    assert link.probe(5)
+    assert link.exec(["sh", "-c", "echo x; kill -9 $$"], deadline_s=PATIENCE_S).exit_code is None
+    assert link.probe(PATIENCE_S)
 
 
 def test_a_command_that_does_not_exist(link: Link) -> None:
-    assert link.exec(["no-such-command"], deadline_s=10).exit_code == 127
+    assert link.exec(["no-such-command"], deadline_s=PATIENCE_S).exit_code == 127
 
 
 def test_stdin_of_all_sizes_comes_back(link: Link) -> None:
     for size in (0, 1, 31_999, 32_001, 1_000_000, 5_000_000):
         data = os.urandom(size)
-        assert link.exec(["cat"], stdin=data, deadline_s=20).stdout == data
+        assert link.exec(["cat"], stdin=data, deadline_s=PATIENCE_S).stdout == data
 
 
 def test_big_stdout_and_stderr_at_once(link: Link) -> None:
     script = "head -c 3000000 /dev/zero; head -c 30000000 /dev/zero >&2; echo; echo end >&2"
-    result = link.exec(["sh", "-c", script], deadline_s=60)
+    result = link.exec(["sh", "-c", script], deadline_s=PATIENCE_S)
     assert len(result.stdout) == 3_000_001
     assert result.stderr.endswith(b"\0end\n")
     assert result.exit_code == 0
 
 
 def test_a_command_that_does_not_read_its_stdin(link: Link) -> None:
-    assert link.exec(["true"], stdin=bytes(8_000_000), deadline_s=20).exit_code == 0
-    assert link.probe(5)
+    assert link.exec(["true"], stdin=bytes(8_000_000), deadline_s=PATIENCE_S).exit_code == 0
+    assert link.probe(PATIENCE_S)
 
 
 def test_the_environment_holds_no_terminal(link: Link) -> None:
-    assert link.exec(["sh", "-c", "test -t 0 || test -t 1 || echo none"], deadline_s=10).stdout == b"none\n"
+    assert link.exec(["sh", "-c", "test -t 0 || test -t 1 || echo none"], deadline_s=PATIENCE_S).stdout == b"none\n"
 
 
 def test_a_command_that_outlives_its_deadline(link: Link) -> None:
-    start = time.monotonic()
-    with pytest.raises(LinkLostError, match=r"gpu1 \(.*\) was not done within 0.5 s while running `sh`"):
+    with Within(), pytest.raises(LinkLostError, match=r"gpu1 \(.*\) was not done within 0.5 s while running `sh`"):
         link.exec(["sh", "-c", "while sleep 0.1; do echo alive; done"], deadline_s=0.5)
-    assert time.monotonic() - start < 2
 
 
 def test_many_sessions_leave_nothing_behind(link: Link) -> None:
-    link.exec(["true"], deadline_s=10)
+    link.exec(["true"], deadline_s=PATIENCE_S)
     before = len(list(Path("/proc/self/fd").iterdir())), threading.active_count()
     for _ in range(30):
-        link.exec(["true"], deadline_s=10)
-        with link.stream(["echo", "x"], silence_s=10) as lines:
+        link.exec(["true"], deadline_s=PATIENCE_S)
+        with link.stream(["echo", "x"], silence_s=PATIENCE_S) as lines:
             next(lines)
     assert len(list(Path("/proc/self/fd").iterdir())) <= before[0]
-    until_s = time.monotonic() + 5
-    while threading.active_count() > before[1]:  # a watchdog that was told to stop does so when it is scheduled
-        assert time.monotonic() < until_s, threading.enumerate()
-        time.sleep(0.01)
+    # A watchdog that was told to stop does so when it is scheduled.
+    wait_for(lambda: threading.active_count() <= before[1], "the ends of the threads")
 
 
 def test_a_warm_command_takes_milliseconds(link: Link) -> None:
-    link.exec(["true"], deadline_s=10)
-    times = []
-    for _ in range(10):
+    link.exec(["true"], deadline_s=PATIENCE_S)
+    fastest_s = 1.0
+    for _ in range(100):  # a busy machine leaves one of them alone; all take longer when the protocol waits
         start = time.perf_counter()
-        link.exec(["true"], deadline_s=10)
-        times.append(time.perf_counter() - start)
-    assert min(times) < 0.03  # 45 ms and more when Nagle or a delayed acknowledgement is back
+        link.exec(["true"], deadline_s=PATIENCE_S)
+        fastest_s = min(fastest_s, time.perf_counter() - start)
+        if fastest_s < 0.03:
+            break
+    assert fastest_s < 0.03  # 45 ms and more when Nagle or a delayed acknowledgement is back
 
 
 class TestStream:
-    def test_lines_arrive_as_they_are_written(self, link: Link) -> None:
-        script = "echo one; sleep 0.5; printf 'two\\nth'; sleep 0.2; printf 'ree\\n\\nlast'; echo err >&2; exit 3"
-        with link.stream(["sh", "-c", script], silence_s=10) as lines:
-            start = time.monotonic()
-            assert next(lines) == b"one"
-            assert time.monotonic() - start < 0.4
+    def test_lines_arrive_as_they_are_written(self, link: Link, tmp_path: Path) -> None:
+        script = f"echo one; until test -e '{tmp_path}/go'; do sleep 0.05; done; printf 'two\\nth'; sleep 0.2\n"
+        script += "printf 'ree\\n\\nlast'; echo err >&2; exit 3"
+        with link.stream(["sh", "-c", script], silence_s=PATIENCE_S) as lines:
+            assert next(lines) == b"one"  # the rest is not written before
             assert lines.exit_code is None
+            (tmp_path / "go").touch()
             assert list(lines) == [b"two", b"three", b"", b"last"]
             assert lines.exit_code == 3
             assert lines.stderr_tail == b"err\n"
 
     def test_stdin_is_given_and_closed(self, link: Link) -> None:
-        with link.stream(["cat"], stdin=b"a\nb\n", silence_s=10) as lines:
+        with link.stream(["cat"], stdin=b"a\nb\n", silence_s=PATIENCE_S) as lines:
             assert list(lines) == [b"a", b"b"]
 
     def test_closing_in_the_middle_leaves_the_link_usable(self, link: Link) -> None:
-        with link.stream(["sh", "-c", "echo x; sleep 8"], silence_s=10) as lines:
+        with link.stream(["sh", "-c", f"echo x; sleep {A_LONG_TIME}"], silence_s=PATIENCE_S) as lines:
             assert next(lines) == b"x"
         assert list(lines) == []
-        assert link.exec(["echo", "y"], deadline_s=10).stdout == b"y\n"
+        assert link.exec(["echo", "y"], deadline_s=PATIENCE_S).stdout == b"y\n"
 
     def test_a_slow_reader_is_no_silence(self, link: Link) -> None:
-        with link.stream(["sh", "-c", "for i in 1 2 3; do echo $i; done"], silence_s=0.5) as lines:
+        script = "for i in 1 2 3; do echo $i; done"
+        with link.stream(["sh", "-c", script], silence_s=0.5, first_byte_deadline_s=PATIENCE_S) as lines:
             got = []
             for line in lines:
                 time.sleep(0.7)
@@ -126,22 +126,23 @@ class TestStream:
         assert got == [b"1", b"2", b"3"]
 
     def test_silence_is_a_lost_link(self, link: Link) -> None:
-        with link.stream(["sh", "-c", "echo x; sleep 8"], silence_s=0.5) as lines:
+        script = f"echo x; sleep {A_LONG_TIME}"
+        with link.stream(["sh", "-c", script], silence_s=0.5, first_byte_deadline_s=PATIENCE_S) as lines:
             assert next(lines) == b"x"
             start = time.monotonic()
-            with pytest.raises(LinkLostError, match=r"no sign of life for 0.5 s while running `sh`"):
+            with Within(), pytest.raises(LinkLostError, match=r"no sign of life for 0.5 s while running `sh`"):
                 next(lines)
-            assert 0.4 < time.monotonic() - start < 3
+            assert time.monotonic() - start > 0.4
         with pytest.raises(LinkLostError):
-            link.exec(["true"], deadline_s=5)
+            link.exec(["true"], deadline_s=PATIENCE_S)
 
     def test_a_pulse_on_stderr_is_no_silence(self, link: Link) -> None:
-        script = "for i in 1 2 3 4 5; do sleep 0.3; echo . >&2; done; echo x"
-        with link.stream(["sh", "-c", script], silence_s=1) as lines:
+        script = "for i in 1 2 3 4 5 6 7 8; do sleep 0.3; echo . >&2; done; echo x"
+        with link.stream(["sh", "-c", script], silence_s=2) as lines:
             assert list(lines) == [b"x"]
 
     def test_the_first_byte_has_its_own_deadline(self, link: Link) -> None:
-        with link.stream(["sh", "-c", "sleep 1; echo x"], silence_s=0.5, first_byte_deadline_s=10) as lines:
+        with link.stream(["sh", "-c", "sleep 2; echo x"], silence_s=1.5, first_byte_deadline_s=PATIENCE_S) as lines:
             assert list(lines) == [b"x"]
 
 
@@ -155,11 +156,11 @@ class TestLoginShells:
             client.add_host("gpu1", server)
             with Link.open(resolve("gpu1")) as link:
                 shown = link.exec(
-                    [sys.executable, "-c", "import sys; print(ascii(sys.argv[1]))", STRANGE], deadline_s=20
+                    [sys.executable, "-c", "import sys; print(ascii(sys.argv[1]))", STRANGE], deadline_s=PATIENCE_S
                 )
                 assert shown.stdout.decode().strip() == ascii(STRANGE)
                 with link.stream(
-                    ["sh", "-c", 'cat; printf "%s" "$1"', "x", STRANGE], stdin=b"in\n", silence_s=10
+                    ["sh", "-c", 'cat; printf "%s" "$1"', "x", STRANGE], stdin=b"in\n", silence_s=PATIENCE_S
                 ) as lines:
                     assert b"\n".join(lines) == b"in\n" + STRANGE.encode()
                 link.put_bytes(b"data", f"~/{STRANGE}/file")
@@ -171,7 +172,7 @@ class TestLoginShells:
         with running_sshd(tmp_path / "gpu1", noise) as server:
             client.add_host("gpu1", server)
             with Link.open(resolve("gpu1")) as link:
-                assert link.exec(["echo", "x"], deadline_s=10).stdout.endswith(b"x\n")
+                assert link.exec(["echo", "x"], deadline_s=PATIENCE_S).stdout.endswith(b"x\n")
                 data = os.urandom(100_000)
                 link.put_bytes(data, "~/file")
                 link.get_file("~/file", tmp_path / "got", size=len(data))
@@ -184,7 +185,7 @@ class TestLoginShells:
         with running_sshd(tmp_path / "gpu1", ServerOptions(login_shell=nologin)) as server:
             client.add_host("gpu1", server)
             with Link.open(resolve("gpu1")) as link:
-                assert link.exec(["true"], deadline_s=10).exit_code == 1
+                assert link.exec(["true"], deadline_s=PATIENCE_S).exit_code == 1
                 with pytest.raises(HostNotReadyError, match="cannot store"):
                     link.put_bytes(b"x", "~/file")
                 with pytest.raises(ProtocolError, match="did not send"):
@@ -223,7 +224,7 @@ class TestFiles:
         with pytest.raises(ProtocolError, match=f"must be {claimed} bytes long, found: 4"):
             link.get_file("~/four", tmp_path / "got", size=claimed)
         assert list(tmp_path.glob("got*")) == []
-        assert link.probe(5)
+        assert link.probe(PATIENCE_S)
 
     def test_a_folder_that_cannot_be_written(self, link: Link) -> None:
         with pytest.raises(HostNotReadyError, match=r"cannot store /proc/nope/file \(1 bytes\): .*mkdir"):
@@ -239,7 +240,7 @@ class TestFiles:
             with Link.open(resolve("gpu1")) as link:
                 with pytest.raises(HostNotReadyError, match=r"cannot store ~/d/big \(10000000 bytes\): .*[Ff]ile"):
                     link.put_bytes(bytes(10_000_000), "~/d/big")
-                assert link.probe(5)
+                assert link.probe(PATIENCE_S)
             assert list((server.home / "d").iterdir()) == []
 
 
@@ -250,7 +251,7 @@ class TestProxyCommand:
             client.add_host("gpu1", server, ProxyCommand=f"ssh -F '{client.ssh_config}' -W %h:%p hop")
             with Link.open(resolve("gpu1")) as link:
                 data = os.urandom(1_000_000)
-                assert link.exec(["cat"], stdin=data, deadline_s=20).stdout == data
+                assert link.exec(["cat"], stdin=data, deadline_s=PATIENCE_S).stdout == data
         children = subprocess.run(
             ["ps", "-o", "stat=,comm=", "--ppid", str(os.getpid())], check=True, capture_output=True, text=True
         )
@@ -274,7 +275,7 @@ class TestNothingThere:
         with running_sshd(tmp_path / "gpu1", ServerOptions(sshd_config="MaxSessions 0")) as server:
             client.add_host("gpu1", server)
             with Link.open(resolve("gpu1")) as link, pytest.raises(HostError, match="refused another session"):
-                link.exec(["true"], deadline_s=5)
+                link.exec(["true"], deadline_s=PATIENCE_S)
 
     def test_a_server_without_an_algorithm_in_common(self, client: SshClientFiles, tmp_path: Path) -> None:
         options = ServerOptions(sshd_config="Ciphers chacha20-poly1305@openssh.com")
@@ -309,10 +310,8 @@ class TestNothingThere:
 
             thread = threading.Thread(target=answer)
             thread.start()
-            start = time.monotonic()
-            with pytest.raises(HostError):
+            with Within(), pytest.raises(HostError):
                 Link.open(resolve("gpu1"), connect_timeout_s=1)
-            assert time.monotonic() - start < 4
             thread.join()
             accepted[0].close()
 

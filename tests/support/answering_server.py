@@ -107,7 +107,7 @@ class AnsweringServer:
         self.closing.set()
         self._http.shutdown()
         self._http.server_close()
-        self._thread.join(timeout=5)
+        self._thread.join(timeout=60)
 
     def drop_idle(self) -> None:
         """End every connection, as a server does with idle ones whenever it likes."""

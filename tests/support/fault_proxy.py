@@ -46,7 +46,7 @@ class FaultProxy:
         with self._lock:
             self._closing = True
         self._wake()
-        self._thread.join(timeout=5)
+        self._thread.join(timeout=60)
         for sock in [*self._peers, self._listener]:
             sock.close()
         self._selector.close()
@@ -77,7 +77,7 @@ class FaultProxy:
 
     def wait_until_idle(self) -> None:
         """Wait for the end of every connection, so that no late byte of one counts for the next."""
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 60
         while self._peers:
             if time.monotonic() > deadline:
                 raise TimeoutError("a connection through the proxy is still open")
@@ -108,7 +108,7 @@ class FaultProxy:
     def _accept(self) -> None:
         client, _ = self._listener.accept()
         try:
-            server = socket.create_connection(("127.0.0.1", self._target_port), timeout=5)
+            server = socket.create_connection(("127.0.0.1", self._target_port), timeout=60)
         except OSError:
             client.close()
             return

@@ -5,8 +5,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,14 +15,6 @@ CHECKOUT = Path(__file__).parent.parent.parent
 PATIENCE_S = 120
 # By its path, for a test may give the command a PATH without it.
 ENV = shutil.which("env") or "env"
-
-
-def wait_for(condition: Callable[[], bool], what: str, patience_s: float = 30) -> None:
-    """Until it holds. Raises AssertionError where that takes too long."""
-    deadline = time.monotonic() + patience_s
-    while not condition():
-        assert time.monotonic() < deadline, f"waited for {what} in vain"
-        time.sleep(0.05)
 
 
 @dataclass(frozen=True)
@@ -57,8 +47,9 @@ class Laptop:
         """An ssh alias for the server and a host of eagle3.toml with this test's own Python."""
         self.ssh.add_host(name, server, **more)
         python = "" if "python" in settings else f"python = {json.dumps(sys.executable)}\n"
+        patience = "" if "connect_timeout_s" in settings else "connect_timeout_s = 60.0\n"
         with self.toml.open("a", encoding="utf-8") as file:
-            file.write(f"[hosts.{name}]\nssh = {json.dumps(name)}\n{python}{settings}\n")
+            file.write(f"[hosts.{name}]\nssh = {json.dumps(name)}\n{python}{patience}{settings}\n")
 
     def start(self, *arguments: str, **environment: str) -> "subprocess.Popen[str]":
         """Start `eagle3-remote ARGUMENTS` in the project folder."""

@@ -113,7 +113,7 @@ def stop_sshd(server: SshServer) -> None:
     for pid in (server.pid, *session_pids(server)):
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGTERM)
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline and _reap(server.pid):
         time.sleep(0.005)
 
@@ -170,6 +170,7 @@ class SshClientFiles:
             "IdentityAgent": "none",
             "UserKnownHostsFile": f'"{self.known_hosts}"',
             "GlobalKnownHostsFile": "none",
+            "ConnectTimeout": "60",  # a busy machine is no dead one
             **more,
         }
         with self.ssh_config.open("a") as file:
@@ -220,7 +221,7 @@ def _try_to_start(folder: Path, port: int, host_keys: Sequence[Path], options: S
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline and process.poll() is None:
         if _banner(port).startswith(b"SSH-2.0-"):
             process.returncode = 0  # from here on stop_sshd owns the pid; Popen must not warn about it
@@ -265,7 +266,7 @@ def _config_text(folder: Path, port: int, host_keys: Sequence[Path], options: Se
 
 def _banner(port: int) -> bytes:
     try:
-        with socket.create_connection(("127.0.0.1", port), timeout=2) as probe:
+        with socket.create_connection(("127.0.0.1", port), timeout=20) as probe:
             return probe.recv(64)
     except OSError:
         return b""
