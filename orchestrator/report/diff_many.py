@@ -10,7 +10,16 @@ from orchestrator.compare.pooling import Case
 from orchestrator.compare.statistics import geometric_mean
 from orchestrator.report.diff_text import LEGEND
 from orchestrator.report.diff_verdict import reasons
-from orchestrator.report.diff_words import cell, change_words, definition, p_words, samples
+from orchestrator.report.diff_words import (
+    cell,
+    change_words,
+    definition,
+    leading,
+    p_words,
+    samples,
+    sentence,
+    unsure_words,
+)
 from orchestrator.report.lines import wrapped
 from orchestrator.report.table import listed
 from orchestrator.report.words import some_of
@@ -24,16 +33,27 @@ def many_text(found: Sequence[SetComparison], asked: Asked, width: int = 80) -> 
     verdicts = [one.verdict for one in found]
     counts = ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in dict.fromkeys(verdicts))
     opening = f"{overall(verdicts).capitalize()}: {len(found)} sides against {found[0].theirs_label}: {counts}"
-    lines = wrapped(opening, width)
+    lines = [*wrapped(opening, width), *_heaviest(found, asked, width)]
     for (case, metric), some in by_load(found, asked).items():
         lines += ["", f"{metric} at {case_words(case) or 'all loads'}"]
         lines += wrapped(definition(some[0][1], metric), width, "  ")
         lines += listed(_rows(some), width)
+        unsure = unsure_words((one.ours_label, item) for one, _, item in some)
+        lines += [line for text in unsure for line in wrapped(text, width, "  ")]
     lines += _means(found, asked, width)
     lines += _troubled(found, width)
     legend = LEGEND.partition(" ")[2].removeprefix("decides the verdict. ")
     told = f"{legend} Corrected over all sides (Benjamini-Hochberg)."
     return "\n".join([*lines, "", *wrapped(told, width), *_notes(found, width)])
+
+
+def _heaviest(found: Sequence[SetComparison], asked: Asked, width: int) -> list[str]:
+    """The first side of the verdict over all: which it is, and by which figure. Nothing where no figure decides."""
+    worst = next(one for one in found if one.verdict == overall([one.verdict for one in found]))
+    led = leading(worst, asked)
+    if led is None:
+        return []
+    return wrapped(sentence(*led, (worst.ours_label, worst.theirs_label)), width, "  ")
 
 
 def _troubled(found: Sequence[SetComparison], width: int) -> list[str]:

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from orchestrator.compare.asked import Asked
 from orchestrator.compare.comparison import CaseComparison, SetComparison
 from orchestrator.compare.matching import case_words
-from orchestrator.report.diff_text import LEGEND, table_rows
+from orchestrator.report.diff_text import LEGEND, table_rows, unsure_lines
 from orchestrator.report.diff_verdict import verdict_lines
-from orchestrator.report.diff_words import difference_words
+from orchestrator.report.diff_words import difference_words, leading
 from orchestrator.report.markdown_table import escaped, markdown_table
 
 
@@ -15,11 +15,14 @@ def diff_markdown(found: Sequence[SetComparison], asked: Asked) -> str:
     """Every comparison: its verdict in bold, a table a load, what is not alike."""
     lines: list[str] = []
     for one in found:
+        led = leading(one, asked)
         first, *more = verdict_lines(one, asked)
         lines += [f"**{escaped(first)}**", "", *(f"{escaped(line)}  " for line in more), ""]
         for case in one.cases:
             lines += [f"{escaped(case_words(case.case)) or 'all'}: {case.verdict}", ""]
-            lines += [*markdown_table(table_rows(case, asked)), "", *_differences(case), ""]
+            unsure = unsure_lines(case, asked, besides=None if led is None else led[1])
+            lines += [*markdown_table(table_rows(case, asked)), ""]
+            lines += [*(f"- {escaped(text)}" for text in unsure), *_differences(case), ""]
         lines += [f"- {escaped(note)}" for note in one.notes]
     return "\n".join([*lines, escaped(LEGEND)])
 

@@ -8,14 +8,23 @@ from orchestrator.compare.diff import decides
 from orchestrator.compare.matching import case_words
 from orchestrator.report.diff_profile import profile_lines
 from orchestrator.report.diff_verdict import verdict_lines
-from orchestrator.report.diff_words import cell, change_words, origin_words, p_words, samples
+from orchestrator.report.diff_words import (
+    cell,
+    change_words,
+    leading,
+    origin_words,
+    p_words,
+    samples,
+    unsure_words,
+)
 from orchestrator.report.lines import wrapped
 from orchestrator.report.table import listed
 from orchestrator.report.words import UNKNOWN
 
 LEGEND = (
-    "* decides the verdict. Change: this against reference (pt = points), [..] its 95 % interval; p of it, corrected "
-    "where several decide. Improved, regressed: beyond the margin; equivalent: within it."
+    "* decides the verdict. Change: this against reference (pt = points), [..] its 95 % interval; n: prompts in pairs, "
+    "else runs (server starts); p of the change, corrected where several decide. Improved, regressed: beyond the "
+    "margin; equivalent: within it."
 )
 PERCENTILES = ("_p90", "_p95", "_p99")
 
@@ -25,8 +34,11 @@ def diff_text(found: SetComparison, asked: Asked, width: int = 80) -> str:
     lines: list[str] = []
     for line in verdict_lines(found, asked):
         lines += wrapped(line, width, "  " if lines else "")
+    led = leading(found, asked)
     for case in found.cases:
         lines += ["", *_case(case, asked, width)]
+        unsure = unsure_lines(case, asked, besides=None if led is None else led[1])
+        lines += [line for text in unsure for line in wrapped(text, width, "  ")]
     lines += ["", *wrapped(LEGEND, width), *_rest(found, width)]
     return "\n".join(lines)
 
@@ -36,6 +48,12 @@ def table_rows(case: CaseComparison, asked: Asked) -> list[list[str]]:
     head = ["metric", "reference", "this", "change", "n", "p", "verdict"]
     lines = sorted(_shown(case, asked), key=lambda item: not decides(item, asked, case.comparisons))
     return [head, *(_row(item, decides(item, asked, case.comparisons)) for item in lines)]
+
+
+def unsure_lines(case: CaseComparison, asked: Asked, besides: Comparison | None) -> list[str]:
+    """What the samples of this load could not show where what decides is unsure; `besides`: told above already."""
+    lines = [item for item in case.comparisons if decides(item, asked, case.comparisons) and item is not besides]
+    return unsure_words((item.metric.name, item) for item in lines)
 
 
 def _shown(case: CaseComparison, asked: Asked) -> list[Comparison]:

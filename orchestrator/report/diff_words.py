@@ -1,17 +1,18 @@
 """The words and figures of a comparison that all its formats share."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from orchestrator.compare.asked import Asked
 from orchestrator.compare.comparison import CaseComparison, Comparison, Difference, SetComparison
-from orchestrator.compare.diff import decides
+from orchestrator.compare.diff import UNSURE, decides
 from orchestrator.compare.matching import case_words
 from orchestrator.compare.pooling import Case
 from orchestrator.compare.stats import Estimate
 from orchestrator.records.measurement import MeasurementSet
-from orchestrator.report.words import UNKNOWN
+from orchestrator.report.words import UNKNOWN, some_of
 
+MOST_NAMED = 4
 ORIGINS = {"typed": "a typed number", "published": "published, not measured here", "imported": "imported"}
 
 
@@ -143,15 +144,44 @@ def sentence(case: CaseComparison, item: Comparison, labels: tuple[str, str], na
 
 
 def power_words(item: Comparison) -> str:
-    """What so few samples could not show; empty where that is not known."""
+    """What so few samples could not show, and how many would; empty where that is not known."""
     if item.detectable is None:
         return ""
-    points = item.metric.change == "difference"
-    told = f"so many samples show a change of {100 * item.detectable:.2g} {'points' if points else '%'} (80 % power)"
-    if item.needed is not None:
-        kind = "pairs" if item.pairs is not None else "samples a side"
-        told += f"; one of the margin takes about {item.needed} {kind}"
+    unit = "points" if item.metric.change == "difference" else "%"
+    told = f"{_taken(item)} can detect a change of {100 * item.detectable:.2g} {unit} or more (80 % power)"
+    sides = (item.n_ours, item.n_theirs)
+    have = item.pairs or (max(sides) if item.level == "summary" else min(sides))
+    if item.needed is not None and item.needed > have:
+        told += f"; to detect {margin_words(item)}, take about {item.needed} {_kind(item)}"
     return told
+
+
+def unsure_words(lines: Iterable[tuple[str, Comparison]]) -> list[str]:
+    """The same of every comparison that is unsure, each sentence once with the names that are given to them."""
+    found: dict[str, list[str]] = {}
+    for name, item in lines:
+        words = power_words(item) if item.verdict in UNSURE else ""
+        if words:
+            found.setdefault(words, []).append(name)
+    return [f"{some_of(names, MOST_NAMED)}: {words}" for words, names in found.items()]
+
+
+def _taken(item: Comparison) -> str:
+    """The samples at hand, e.g. `24 pairs of prompts`, `5 runs a side`, `5 against 3 runs`."""
+    if item.pairs is not None:
+        return f"{item.pairs} {_kind(item)}"
+    if item.level == "summary":
+        return f"{max(item.n_ours, item.n_theirs)} samples against a number"
+    kind = _kind(item)
+    if item.n_ours == item.n_theirs:
+        return f"{item.n_ours} {kind}"
+    return f"{item.n_ours} against {item.n_theirs} {kind.removesuffix(' a side')}"
+
+
+def _kind(item: Comparison) -> str:
+    if item.pairs is not None:
+        return "pairs of prompts"
+    return {"run": "runs a side", "prompt": "prompts a side", "summary": "samples"}[item.level]
 
 
 def difference_words(item: Difference) -> str:

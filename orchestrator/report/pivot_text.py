@@ -6,7 +6,7 @@ from typing import Any
 
 from orchestrator.compare.matching import case_words
 from orchestrator.compare.pivot import Cell, PivotTable
-from orchestrator.report.diff_words import cell_within, change_words, p_words, samples
+from orchestrator.report.diff_words import cell_within, change_words, p_words, samples, unsure_words
 from orchestrator.report.lines import wrapped
 from orchestrator.report.markdown_table import escaped, markdown_table
 from orchestrator.report.table import listed
@@ -27,13 +27,13 @@ def pivot_text(tables: Sequence[PivotTable], width: int = 80, *, markdown: bool 
     for table in tables:
         rest = case_words(table.rest)
         title = f"{table.metric} by {table.key}{f', {rest}' if rest else ''}"
-        rows, barred = _rows(table), _barred(table)
+        rows, remarks = _rows(table), [*_unsure(table), *_barred(table)]
         if markdown:
             lines += [f"**{escaped(title)}** ({escaped(table.definition)})", "", *markdown_table(rows), ""]
-            lines += [f"- {escaped(text)}" for text in barred] + [""] * bool(barred)
+            lines += [f"- {escaped(text)}" for text in remarks] + [""] * bool(remarks)
         else:
             lines += [*wrapped(title, width), *wrapped(table.definition, width, "  "), *listed(rows, width)]
-            lines += [line for text in barred for line in wrapped(text, width, "  ")] + [""]
+            lines += [line for text in remarks for line in wrapped(text, width, "  ")] + [""]
     single = len(tables[0].columns) == 1
     legend = LEGEND.format(against="against the first row" if single else f"against {tables[0].columns[0]}")
     return "\n".join([*lines, escaped(legend)] if markdown else [*lines, *wrapped(legend, width)])
@@ -87,6 +87,16 @@ def _barred(table: PivotTable) -> list[str]:
             for reason in item.barred if item is not None else ():
                 found.setdefault(reason, []).append(_named(table, value, column))
     return [f"not compared, {some_of(names, MOST_NAMED)}: {reason}" for reason, names in found.items()]
+
+
+def _unsure(table: PivotTable) -> list[str]:
+    """What the samples of unsure lines could not show."""
+    return unsure_words(
+        (_named(table, value, column), item.comparison)
+        for value, cells in table.rows
+        for column, item in zip(table.columns, cells, strict=True)
+        if item is not None and item.comparison is not None
+    )
 
 
 def _named(table: PivotTable, value: str, column: str) -> str:

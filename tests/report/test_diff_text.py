@@ -1,5 +1,6 @@
 """Comparisons against golden files; `EAGLE3_WRITE_GOLDEN=1 pytest tests/report` writes them anew."""
 
+import dataclasses
 import json
 import random
 
@@ -12,11 +13,13 @@ from orchestrator.report.diff_json import diff_json
 from orchestrator.report.diff_many import many_text
 from orchestrator.report.diff_markdown import diff_markdown
 from orchestrator.report.diff_text import diff_text
+from orchestrator.report.diff_words import power_words
 from orchestrator.report.pivot_text import pivot_json, pivot_text
 from tests.compare.test_diff import BASE, BETTER, WORSE, side
 from tests.report.test_text import check
 from tests.support.made_sets import lengths, measurement, measurement_set, throughputs
 
+PLAIN = {"side": "plain", "concurrency": "1"}
 SOFT = {"sglang_version": "0.5.22", "host": "gpu1"}
 
 
@@ -78,6 +81,36 @@ def test_what_so_few_runs_cannot_show_is_told() -> None:
     shaky = side(measurement(throughputs(88.0, 93.0, 85.0, 96.0, 90.0)), label="bench-new")
     steady = side(measurement(throughputs(*BASE)), label="bench-old")
     check("diff_inconclusive.txt", diff_text(compare_sets(shaky, steady, asked), asked))
+
+
+def test_what_an_unsure_load_beside_a_sure_one_could_not_show_is_told() -> None:
+    shaky = (88.0, 93.0, 85.0, 96.0, 90.0)
+    both = [
+        side(measurement(throughputs(*spec)), measurement(throughputs(*plain), case=PLAIN), label=name)
+        for name, spec, plain in (("old", BASE, BASE), ("new", BETTER, shaky), ("newer", BETTER, BASE))
+    ]
+    told = "5 runs a side can detect a change of 8.2 % or more (80 % power); to detect 2 %, take about 46 runs a side"
+    found = compare_many(both[:2], Asked())
+    assert f"\n  output_throughput_tok_s: {told}\n" in diff_text(found[0], Asked(), 300)
+    assert "5 runs a side can detect a change of 8.2 % or more" in diff_markdown(found, Asked())
+    many = many_text(compare_many(both, Asked()), Asked(), 300)
+    assert f"\n  new: {told}\n" in many
+    assert many.splitlines()[1].startswith(
+        "  output_throughput_tok_s at side=spec concurrency=1: 100 tok/s (new) against "
+    )
+    assert f"\n  plain: new: {told}\n" in pivot_text(pivot(both[:2], "side", Asked()), 300)
+
+
+def test_enough_samples_are_not_asked_for_again() -> None:
+    found = compare_sets(side(measurement(throughputs(*BETTER))), side(measurement(throughputs(*BASE))), Asked())
+    line = dataclasses.replace(found.cases[0].comparisons[0], verdict="inconclusive", detectable=0.012, needed=3)
+    assert power_words(line) == "5 runs a side can detect a change of 1.2 % or more (80 % power)"
+    few = dataclasses.replace(line, n_theirs=4, needed=9, detectable=0.031)
+    assert power_words(few).startswith("5 against 4 runs can detect a change of 3.1 % or more")
+    assert power_words(dataclasses.replace(line, pairs=24)).startswith("24 pairs of prompts can detect")
+    against = dataclasses.replace(line, level="summary", n_theirs=1)
+    assert power_words(against).startswith("5 samples against a number can detect")
+    assert power_words(dataclasses.replace(line, detectable=None)) == ""
 
 
 def test_a_typed_number_is_marked_as_one() -> None:

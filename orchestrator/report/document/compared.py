@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from orchestrator.compare.asked import Asked
 from orchestrator.compare.comparison import CaseComparison, Comparison, Difference, SetComparison, Verdict
-from orchestrator.compare.diff import WEIGHT, decides
+from orchestrator.compare.diff import UNSURE, WEIGHT, decides
 from orchestrator.compare.stats import Estimate
 from orchestrator.report.diff_verdict import verdict_lines
 from orchestrator.report.diff_words import (
@@ -124,7 +124,7 @@ def _remarks(case: CaseComparison) -> list[Block]:
     """What is to be said of figures that could not be told apart, or not compared."""
     told: dict[str, list[str]] = {}
     for one in case.comparisons:
-        power = power_words(one) if one.verdict in ("inconclusive", "single run") else ""
+        power = power_words(one) if one.verdict in UNSURE else ""
         words = "; ".join(part for part in (power, one.note) if part)
         if words:
             told.setdefault(words, []).append(title_of(one.metric.name))
