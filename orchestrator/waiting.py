@@ -1,0 +1,127 @@
+"""What a run waits for on its host, from the words of the command line: times, durations, sizes, GPUs, other runs."""
+
+import re
+import time
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone, tzinfo
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from orchestrator.errors import UsageError
+from orchestrator.jobfile import parse_size
+from remote_payload.schema.waiting import LEASES, Waiting
+
+_MOMENT = re.compile(r"(?:(\d{4}-\d{2}-\d{2})[ T])?(\d{1,2}:\d{2})(?:\s*([A-Za-z+-][\w/+:-]*))?", re.ASCII)
+_OFFSET = re.compile(r"([+-])(\d{2}):?(\d{2})", re.ASCII)
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*([smhd])", re.ASCII)
+_SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wish:
+    """The words of the command line."""
+
+    at: str | None = None
+    after: tuple[str, ...] = ()
+    gpus: int | None = None
+    min_free: str | None = None
+    when_free: bool = False
+    longest: str | None = None
+
+    def waiting(self, leases: str | None = None, now: datetime | None = None) -> Waiting | None:
+        """As a record; None = nothing is waited for. `now` is aware, in this laptop's zone. Raises UsageError."""
+        if self == Wish():
+            return None
+        if not self.gpus and (self.min_free or self.when_free or self.longest):
+            raise UsageError("--min-free, --when-free and --wait are about GPUs: say how many with --gpus N")
+        if self.longest and not self.when_free:
+            raise UsageError("--wait says how long to wait for free GPUs: it belongs to --when-free")
+        start = (None, None) if self.at is None else moment(self.at, now or datetime.now().astimezone())
+        try:
+            return Waiting(
+                start_unix_s=start[0],
+                start_local=start[1],
+                after=self.after,
+                gpus=self.gpus or 0,
+                min_free_bytes=None if self.min_free is None else parse_size(self.min_free, "--min-free"),
+                when_free=self.when_free,
+                longest_s=None if self.longest is None else duration_s(self.longest, "--wait"),
+                leases=leases or LEASES,
+            )
+        except ValueError as error:
+            raise UsageError(str(error)) from None
+
+
+def moment(text: str, now: datetime) -> tuple[float | None, str | None]:
+    """A start: Unix seconds, or for the host's own zone the words that the host reads by its clock.
+
+    `22:00` is the next one; a zone may follow: none = this laptop's, `host`, `laptop`, `UTC`, `+02:00` or a name of the
+    IANA database. Raises UsageError, also for a day that has passed.
+    """
+    told = _MOMENT.fullmatch(text.strip())
+    if told is None:
+        raise _no_moment(text)
+    day, clock, zone = told.groups()
+    try:
+        hour, minute = (int(part) for part in clock.split(":"))
+        wall = datetime.strptime(f"{day or now.strftime('%Y-%m-%d')} {hour:02d}:{minute:02d}", "%Y-%m-%d %H:%M")
+    except ValueError:
+        raise _no_moment(text) from None
+    if zone == "host":
+        return None, f"{day}T{hour:02d}:{minute:02d}" if day else f"{hour:02d}:{minute:02d}"
+    place = _zone(zone, text)
+    due = wall.astimezone() if place is None else wall.replace(tzinfo=place)
+    if day is None:
+        today = now.astimezone(place)
+        due = _at(today, hour, minute, place)
+        if due <= now:
+            due = _at(today + timedelta(days=1), hour, minute, place)
+    elif due <= now:
+        raise UsageError(f"--at: {text.strip()} has passed (it is {now:%Y-%m-%d %H:%M %Z})")
+    return due.timestamp(), None
+
+
+def _at(day: datetime, hour: int, minute: int, place: tzinfo | None) -> datetime:
+    wall = datetime(day.year, day.month, day.day, hour, minute)
+    return wall.astimezone() if place is None else wall.replace(tzinfo=place)
+
+
+def _zone(name: str | None, text: str) -> tzinfo | None:
+    """None = this laptop's own."""
+    if name is None or name == "laptop":
+        return None
+    if offset := _OFFSET.fullmatch(name):
+        minutes = int(offset[2]) * 60 + int(offset[3])
+        return timezone(timedelta(minutes=minutes if offset[1] == "+" else -minutes))
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise UsageError(
+            f"--at: no time zone of this name: {name!r} (in {text.strip()!r})",
+            hint="`host`, `laptop`, `UTC`, `+02:00` or a name like `Europe/Berlin`",
+        ) from None
+
+
+def duration_s(text: str, flag: str) -> float:
+    """`90s`, `30m`, `6h`, `1.5d` in seconds. Raises UsageError."""
+    told = _DURATION.fullmatch(text.strip())
+    if told is None:
+        raise UsageError(f"{flag}: expected a duration with its unit, like `90s`, `30m`, `6h` or `2d`, found: {text!r}")
+    return float(told[1]) * _SECONDS[told[2]]
+
+
+def start_words(waiting: Waiting) -> str | None:
+    """When a run starts, for the person who asked: whose clock and zone is meant; None = it asks for no time."""
+    if waiting.start_local is not None:
+        return f"{waiting.start_local.replace('T', ' ')} by the host's clock and zone"
+    if waiting.start_unix_s is None:
+        return None
+    laptop = time.strftime("%Y-%m-%d %H:%M %Z", time.localtime(waiting.start_unix_s))
+    return f"{laptop} (this laptop's zone; {time.strftime('%H:%M UTC', time.gmtime(waiting.start_unix_s))})"
+
+
+def _no_moment(text: str) -> UsageError:
+    return UsageError(
+        f"--at: expected a time, found: {text!r}",
+        hint="`22:00` (the next one) or `2026-12-24 22:00`, this laptop's time; after it a zone: `22:00 host`, "
+        "`22:00 UTC`, `22:00 Europe/Berlin`, `22:00 +02:00`",
+    )
