@@ -62,8 +62,13 @@ def plan(
     own_file: Path | None,
     flags: Mapping[str, object],
     earlier: EarlierRun | None = None,
+    *,
+    shared: tuple[str, Mapping[str, Any]] | None = None,
 ) -> PlannedJob:
-    """Overlay the layers and check the result. Raises JobFileError naming the source, the key and what is allowed."""
+    """Overlay the layers and check the result. Raises JobFileError naming the source, the key and what is allowed.
+
+    `shared`: the settings that all points of a sweep have, and where they stand; between the files and the flags.
+    """
     bundled = bundled_folder() / f"{kind}.toml"
     layers: list[tuple[str, Mapping[str, Any]]] = [(f"{BUNDLED}{kind}.toml", _read(bundled, kind))]
     if kind in config.jobs:
@@ -73,6 +78,8 @@ def plan(
         layers.append((f"run {earlier.run_id}", {key: asked[key] for key in asked if key not in ("kind", "resume")}))
     if own_file is not None:
         layers.append((str(own_file), _read(own_file, kind)))
+    if shared is not None:
+        layers.append(shared)
     layers.append(("flag", {key: value for key, value in flags.items() if value is not None}))
     _refuse_unknown_kinds(config)
     return _overlay(kind, layers)
@@ -176,11 +183,11 @@ def _overlay(kind: str, layers: list[tuple[str, Mapping[str, Any]]]) -> PlannedJ
                 expected |= {setting.key: setting for setting in _expected(value, source)}
                 continue
             origin = flag_of(key) if source == "flag" else source
-            _check_key(key, allowed, origin)
-            parsed = _parsed(key, value, origin)
-            if source == "flag" and key in ADDED and isinstance(parsed, list) and isinstance(values.get(key), list):
-                parsed, origin = [*values[key], *parsed], f"{sources[key]}, then {origin}"
-            values[key], sources[key] = parsed, origin
+            check_key(key, allowed, origin)
+            read = parsed(key, value, origin)
+            if source == "flag" and key in ADDED and isinstance(read, list) and isinstance(values.get(key), list):
+                read, origin = [*values[key], *read], f"{sources[key]}, then {origin}"
+            values[key], sources[key] = read, origin
     try:
         job = from_value(record, {"kind": kind, **values})
     except SchemaError as error:
@@ -189,8 +196,8 @@ def _overlay(kind: str, layers: list[tuple[str, Mapping[str, Any]]]) -> PlannedJ
     return PlannedJob(job=job, settings=(*_settings(job, allowed, sources), *expected.values()))
 
 
-def _parsed(key: str, value: object, source: str) -> object:
-    """Settings that people write in words of their own."""
+def parsed(key: str, value: object, source: str) -> object:
+    """A setting as a job has it: some are written in words of their own. Raises JobFileError."""
     if key == "states" and value is not None:
         return parse_states(value, source)
     if key == "max_memory_bytes" and isinstance(value, str):
@@ -198,7 +205,8 @@ def _parsed(key: str, value: object, source: str) -> object:
     return value
 
 
-def _check_key(key: str, allowed: list[str], source: str) -> None:
+def check_key(key: str, allowed: list[str], source: str) -> None:
+    """Raises JobFileError with the closest name where a job of this kind has no such setting."""
     if key in allowed:
         return
     close = difflib.get_close_matches(key, allowed, n=1)

@@ -25,6 +25,7 @@ class Order:
     planned: PlannedJob
     run_id: str
     deadline_s: float | None = None
+    """None = the host's; a sweep has none, the host's is for each of its units."""
     detach: bool = False
     fresh_python: bool = False
     """Look at the host's interpreters again instead of trusting the one that was found before."""
@@ -47,7 +48,7 @@ def record_of(order: Order, session: HostSession, python: str) -> RunRecord:
         payload_sha256=session.payload_sha256,
         environment=dict(session.host.environment),
         secret_names=tuple(session.host.secrets),
-        deadline_s=order.deadline_s or session.host.deadline_s,
+        deadline_s=order.deadline_s or (None if planned.job.kind == "sweep" else session.host.deadline_s),
         launched_by=f"{getpass.getuser()}@{platform.node()}",
         created_unix_s=time.time(),
     )

@@ -37,10 +37,23 @@ from remote_payload.schema import (
     StatusAnswer,
     StatusFrame,
     StatusRequest,
+    SweepJob,
     job_from_json,
 )
 
-__all__ = ["HostSession", "Order", "attach", "cancel", "logs", "new_run_id", "run", "session", "status"]
+__all__ = [
+    "HostSession",
+    "Order",
+    "asked_of_host",
+    "attach",
+    "cancel",
+    "is_home",
+    "logs",
+    "new_run_id",
+    "run",
+    "session",
+    "status",
+]
 
 
 def session(host_name: str, settings: Config, tell: Tell, *, accept_new: bool) -> HostSession:
@@ -96,29 +109,32 @@ def _follow(
     session: HostSession, run_id: str, store: Store, tell: Tell, *, wait: bool, shown: Cursor | None = None
 ) -> RunRecord:
     is_known = store.run_dir(run_id).path.is_dir()
-    record = store.load(run_id) if is_known else _asked_of_host(session, run_id, store)
+    record = store.load(run_id) if is_known else asked_of_host(session, run_id, store)
     receiver = Receiver(store.begin(record), shown)
     run = Going(record=record, session=session, store=store, receiver=receiver, tell=tell)
     try:
         return finish(run, launch=None, wait=wait, bring_home=shown is None)
     except HostError as error:
         is_refused = isinstance(error, HostKeyError | AuthenticationError)
-        if is_refused or session.has_connected or not _is_home(record, store):
+        if is_refused or session.has_connected or not is_home(record, store):
             raise
         tell(Note(name="offline", text=f"{error.message}; the run is over, this is what came home of it"))
         return record
 
 
-def _is_home(record: RunRecord, store: Store) -> bool:
+def is_home(record: RunRecord, store: Store) -> bool:
     """Whether the run is over and this laptop has what it left."""
     if record.state is None or not record.state.is_terminal:
         return False
     return record.state.phase != "succeeded" or store.run_dir(record.run_id).manifest.is_file()
 
 
-def status(session: HostSession, run_id: str | None, store: Store) -> StatusAnswer:
-    """The state of one run on the host, or of all; what this laptop knows of these runs is brought up to date."""
-    request = StatusRequest(nonce=new_nonce(), root=session.host.root, run_id=run_id)
+def status(session: HostSession, run_id: str | None, store: Store, prefix: str = "") -> StatusAnswer:
+    """The state of one run on the host, or of all whose id begins with `prefix`.
+
+    What this laptop knows of these runs is brought up to date.
+    """
+    request = StatusRequest(nonce=new_nonce(), root=session.host.root, run_id=run_id, prefix=prefix)
     answer = require_status(session.ask("status", request, StatusFrame, ANSWER_S).answer, run_id)
     for state, spec in zip(answer.states, answer.specs, strict=True):
         _keep_state(state, session, store, spec)
@@ -183,7 +199,12 @@ def _python(order: Order, session: HostSession, store: Store, tell: Tell, *, tru
 
 
 def _needed(job: Job) -> tuple[str, ...]:
-    """What the worker's Python must have; nothing where SGLang runs elsewhere or is up already."""
+    """What the worker's Python must have; nothing where SGLang runs elsewhere or is up already.
+
+    A sweep's units run in the Python of the sweep.
+    """
+    if isinstance(job, SweepJob):
+        return _needed(job_from_json(job.base_json))
     if isinstance(job, StandaloneJob):
         return DRAFTER_PACKAGES
     here = isinstance(job, BenchJob) and not (job.exec_prefix or job.server_python or job.attach_url)
@@ -192,6 +213,8 @@ def _needed(job: Job) -> tuple[str, ...]:
 
 def _note_key(job: Job) -> str:
     """Under which an interpreter is remembered: one that only loads a server need not be able to run it."""
+    if isinstance(job, SweepJob):
+        return _note_key(job_from_json(job.base_json))
     return job.kind if _needed(job) or not isinstance(job, BenchJob) else f"{job.kind} elsewhere"
 
 
@@ -207,8 +230,8 @@ def _host_key(session: HostSession) -> str:
     return f"{session.destination} {session.host.root} {session.host.python or ''}"
 
 
-def _asked_of_host(session: HostSession, run_id: str, store: Store) -> RunRecord:
-    """The record of a run that another laptop launched, or that was forgotten here."""
+def asked_of_host(session: HostSession, run_id: str, store: Store) -> RunRecord:
+    """The record of a run that another laptop launched, or that was forgotten here. Raises NotFoundError."""
     answer = status(session, run_id, store)
     if not answer.specs:
         raise HostNotReadyError(f"the host cannot read its run: {'; '.join(answer.unreadable)}")

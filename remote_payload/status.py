@@ -18,15 +18,16 @@ def status(request: StatusRequest, send: Send) -> None:
     if request.run_id is not None:
         runs = [run_at(root, request.run_id)]
     else:
-        runs = [RunDir(path) for path in sorted((root / "runs").glob("[!.]*")) if path.is_dir()]
+        found = sorted((root / "runs").glob("[!.]*"))
+        runs = [RunDir(path) for path in found if path.name.startswith(request.prefix) and path.is_dir()]
     rows: list[Row] = []
     unreadable: list[str] = []
     for run in runs:
-        found = _look(run)
-        if isinstance(found, str):
-            unreadable.append(f"{run.path.name}: {found}")
+        look = _look(run)
+        if isinstance(look, str):
+            unreadable.append(f"{run.path.name}: {look}")
         else:
-            rows.append(found)
+            rows.append(look)
     answer = StatusAnswer(
         states=tuple(state for state, _, _ in rows),
         specs=tuple(spec for _, spec, _ in rows),

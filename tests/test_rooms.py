@@ -96,7 +96,7 @@ def test_the_payload_takes_nothing_from_the_laptop_nor_from_elsewhere() -> None:
 ARROWS = {
     "cli": {"pipeline", "compare", "diagnosis", "report", "store", "records", "config", "jobfile", "updates", "errors",
             "outcome", "review", "reporting", "promotion", "published", "measurements", "operands", "expectations",
-            "demo", "importers", "cli"},
+            "demo", "importers", "sweeping", "sweep_report", "estimating", "sweep", "cli"},
     "review": {"compare", "report", "store", "records", "errors"},
     "measurements": {"review", "compare", "diagnosis", "report", "store", "records", "errors"},
     "reporting": {"review", "measurements", "operands", "compare", "report", "store", "records", "errors"},
@@ -106,6 +106,11 @@ ARROWS = {
     "operands": {"measured_files", "measurements", "published", "compare", "importers", "store", "records", "errors"},
     "expectations": {"measurements", "operands", "compare", "store", "config", "jobfile", "records", "errors"},
     "pipeline": {"order", "following", "remote", "store", "records", "config", "updates", "errors"},
+    "sweeping": {"pipeline", "order", "following", "jobfile", "sweep", "remote", "store", "records", "config",
+                 "updates", "errors"},
+    "sweep_report": {"sweeping", "sweep", "measurements", "store", "records", "errors"},
+    "estimating": {"store", "errors"},
+    "sweep": {"sweep", "compare", "jobfile", "secret_settings", "config", "records", "errors"},
     "order": {"jobfile", "remote", "records", "config", "errors"},
     "following": {"remote", "store", "records", "updates", "errors"},
     "remote": {"remote", "records", "config", "updates", "errors"},
@@ -121,7 +126,7 @@ ARROWS = {
     "errors": set(),
     "compare": {"compare", "records", "errors"},
     "diagnosis": {"diagnosis", "compare", "records", "errors"},
-    "report": {"flags", "report", "compare", "diagnosis", "records", "errors", "outcome"},
+    "report": {"flags", "report", "compare", "sweep", "diagnosis", "records", "errors", "outcome"},
     "demo": {"demo", "errors"},
 }  # fmt: skip
 

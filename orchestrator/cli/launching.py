@@ -54,7 +54,7 @@ def launch(kind: str, flags: dict[str, Any]) -> None:
     store = open_store()
     order = Order(
         planned=_plan(kind, flags, host_name, store),
-        run_id=_checked(run_id) or new_run_id(kind, time.gmtime()),
+        run_id=checked_run_id(run_id) or new_run_id(kind, time.gmtime()),
         detach=detach,
         fresh_python=find,
     )
@@ -113,7 +113,8 @@ def _earlier(name: str, kind: str, host_name: str, store: "Store") -> "EarlierRu
     return EarlierRun(run_id=record.run_id, job_json=record.spec.job_json)
 
 
-def _checked(run_id: str | None) -> str | None:
+def checked_run_id(run_id: str | None) -> str | None:
+    """The id as it was given. Raises UsageError where it can be none."""
     from orchestrator.errors import UsageError
     from remote_payload.schema.run import require_run_id
 

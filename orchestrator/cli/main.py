@@ -15,6 +15,7 @@ from orchestrator.errors import DetachedError, Eagle3Error, OutputClosedError, O
 # Commands are imported when they are called: `--help` must not pay for SSH. name -> (module, short help).
 COMMANDS = {
     "run": ("orchestrator.cli.run", "Run a job on a host, follow it, bring its result home."),
+    "sweep": ("orchestrator.cli.sweep", "Measure many points on a host while this laptop sleeps."),
     "attach": ("orchestrator.cli.attach", "Follow a run that goes on on a host, and bring its result home."),
     "status": ("orchestrator.cli.status", "Show the state of runs on a host."),
     "logs": ("orchestrator.cli.logs", "Show what a job printed."),

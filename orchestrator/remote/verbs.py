@@ -22,9 +22,11 @@ from remote_payload.schema import (
     ErrorFrame,
     FollowRequest,
     Frame,
+    IdentifyRequest,
     LaunchRequest,
     ProbeRequest,
     StatusRequest,
+    SweepRequest,
     to_json,
 )
 
@@ -33,7 +35,9 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Frame)
 
-Request = LaunchRequest | FollowRequest | StatusRequest | CancelRequest | ProbeRequest
+Request = (
+    LaunchRequest | FollowRequest | StatusRequest | CancelRequest | ProbeRequest | SweepRequest | IdentifyRequest
+)
 
 NOISE_S = 10.0
 """How much longer than silence an answer may take that start-up files print before or into."""

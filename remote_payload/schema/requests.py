@@ -55,6 +55,8 @@ class StatusRequest(Record):
     nonce: str
     root: str
     run_id: str | None = None
+    prefix: str = ""
+    """Of every run, only those whose id begins like this: the units of a sweep."""
 
     def __post_init__(self) -> None:
         if self.run_id is not None:

@@ -9,14 +9,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from remote_payload.rundir import RunDir
-from remote_payload.schema import BenchJob, PointOutcome, RunState, UnitJob
+from remote_payload.schema import BenchJob, Job, PointOutcome, RunState
 from remote_payload.schema.sweep import PointEnd
 
 LOAD_BEGINS = ("warm-up", "harness")
 """The phases of a served benchmark with which a load begins: by our own client, or by SGLang's tool."""
 
 
-def outcomes_of(points: Sequence[str], job: UnitJob, state: RunState, run: RunDir) -> tuple[PointOutcome, ...]:
+def outcomes_of(points: Sequence[str], job: Job, state: RunState, run: RunDir) -> tuple[PointOutcome, ...]:
     """How each of the unit's points ended; of a served benchmark they are its loads, in its order."""
     if state.phase == "succeeded":
         return tuple(PointOutcome(point_id=point, end="measured") for point in points)

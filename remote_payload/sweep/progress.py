@@ -7,9 +7,18 @@ from remote_payload.claim import absolute_root
 from remote_payload.frames import Send
 from remote_payload.refusal import Refusal
 from remote_payload.rundir import RunDir
-from remote_payload.runstate import current_state, run_at
-from remote_payload.schema import TERMINAL_PHASES, EndFrame, SweepAttempt, SweepFrame, SweepRequest
+from remote_payload.runstate import current_state, read_spec, run_at
+from remote_payload.schema import (
+    TERMINAL_PHASES,
+    EndFrame,
+    SchemaError,
+    SweepAttempt,
+    SweepFrame,
+    SweepRequest,
+    job_from_json,
+)
 from remote_payload.sweep.ledger import read_ledger
+from remote_payload.sweep.outcome import outcomes_of
 
 A_FRAME = 200
 """Attempts a frame: some 400 bytes each."""
@@ -32,10 +41,16 @@ def _now(attempt: SweepAttempt, sweep: RunDir) -> SweepAttempt:
     """An attempt whose end nobody wrote down, as its own run tells: it goes on, or ended with its sweep."""
     if attempt.phase in TERMINAL_PHASES:
         return attempt
-    with contextlib.suppress(Refusal):
-        state = current_state(RunDir(sweep.path.parent / attempt.run_id))
+    run = RunDir(sweep.path.parent / attempt.run_id)
+    with contextlib.suppress(Refusal, OSError, SchemaError):
+        state = current_state(run)
         if state is not None:
-            return dataclasses.replace(
+            attempt = dataclasses.replace(
                 attempt, phase=state.phase, failure=state.failure, finished_unix_s=state.finished_unix_s
             )
+            if state.is_terminal:
+                job = job_from_json(read_spec(run).job_json)
+                ids = [outcome.point_id for outcome in attempt.points]
+                attempt = dataclasses.replace(attempt, points=outcomes_of(ids, job, state, run))
+            return attempt
     return dataclasses.replace(attempt, phase="lost")

@@ -1,0 +1,216 @@
+"""`eagle3-remote sweep`: many points, measured on the host while the laptop sleeps."""
+
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from orchestrator.cli import console
+from orchestrator.cli.live import watching
+from orchestrator.cli.options import (
+    Seconds,
+    accept_new_option,
+    host_of,
+    host_option,
+    json_option,
+    open_session,
+    open_store,
+    tell_what_matters,
+)
+from orchestrator.cli.sweep_ending import follow_home, show_end, sweep_session
+
+
+@click.group()
+def sweep() -> None:
+    """Measure many points on a host, one after the other, while this laptop may sleep.
+
+    A sweep is a run of its host, and so is each of its starts: `status`, `logs`, `cancel`, `diff` and `report` take
+    them as they take every run.
+    """
+
+
+@sweep.command()
+@click.argument("file", type=click.Path(path_type=Path), required=False)
+@host_option(required=True)
+@click.option("--set", "assigned", multiple=True, metavar="KEY=VALUE", help="A setting that all points share.")
+@click.option("--model", help="Folder or hub id of the target, on the host.")
+@click.option("--draft", help="Folder of the drafter, on the host.")
+@click.option("--prompts", help="bundled, or a JSONL file on the host.")
+@click.option("--run-id", help="Name the sweep yourself.")
+@click.option("--dry-run", is_flag=True, help="Print the points, each skip with its reason and an estimate; end.")
+@click.option("--detach", is_flag=True, help="Return as soon as the sweep runs on its own.")
+@accept_new_option
+@json_option
+def run(file: Path | None, host_name: str, assigned: tuple[str, ...], run_id: str | None, **asked: Any) -> None:
+    """Run the points of a sweep FILE on a host; without one, steps, width and draft tokens of a served benchmark.
+
+    One start of a server serves all loads of its configuration. What fails is kept, and the next point goes on.
+    """
+    from orchestrator import config, jobfile, sweeping
+    from orchestrator.cli.launching import checked_run_id
+    from orchestrator.cli.sweep_settings import shared_settings
+    from orchestrator.pipeline import new_run_id
+    from orchestrator.sweep.file import read
+
+    named = {key: asked[key] for key in ("model", "draft", "prompts")}
+    settings = config.load(config.here())
+    asked_file = read(jobfile.bundled_folder() / "sweep.toml" if file is None else file)
+    wanted = sweeping.wanted(asked_file, shared_settings(assigned, named), settings, host_name)
+    store = open_store()
+    if asked["dry_run"]:
+        from orchestrator.cli.sweep_shown import show_plan
+
+        show_plan(wanted, host_name, store, as_json=asked["as_json"])
+        return
+    run_id = checked_run_id(run_id) or new_run_id("sweep", time.gmtime())
+    with (
+        watching(as_json=asked["as_json"]) as tell,
+        open_session(host_name, tell, accept_new=asked["accept_new"]) as session,
+    ):
+        job = sweeping.job_at(wanted, session)
+        record = sweeping.launch(job, wanted.settings, run_id, session, store, tell)
+        if not asked["detach"]:
+            follow_home(run_id, session, store, tell)
+    if asked["detach"]:
+        console.note(
+            f"detached; the sweep goes on. follow with: eagle3-remote sweep follow {run_id} --host {host_name}"
+        )
+        console.show_launched(record, as_json=asked["as_json"])
+    else:
+        show_end(run_id, store, as_json=asked["as_json"])
+
+
+@sweep.command()
+@click.argument("run_id", metavar="SWEEP")
+@host_option(required=False)
+@accept_new_option
+@json_option
+def status(run_id: str, host_name: str | None, *, accept_new: bool, as_json: bool) -> None:
+    """Show how far a sweep is: what is measured, what runs, what failed and why."""
+    from orchestrator import sweeping
+    from orchestrator.cli.sweep_shown import show_progress
+
+    with sweep_session(run_id, host_name, accept_new=accept_new) as (name, session, store):
+        asked = sweeping.ask(session, name, store)
+    show_progress(asked, as_json=as_json)
+
+
+@sweep.command()
+@click.argument("run_id", metavar="SWEEP")
+@host_option(required=False)
+@accept_new_option
+@json_option
+def follow(run_id: str, host_name: str | None, *, accept_new: bool, as_json: bool) -> None:
+    """Follow a sweep to its end, bring its runs home and report. Works from any laptop."""
+    store = open_store()
+    run_id, host_name = host_of(run_id, host_name, store)
+    with watching(as_json=as_json) as tell, open_session(host_name, tell, accept_new=accept_new) as session:
+        follow_home(run_id, session, store, tell)
+    show_end(run_id, store, as_json=as_json)
+
+
+@sweep.command()
+@click.argument("run_id", metavar="SWEEP")
+@host_option(required=False)
+@accept_new_option
+@json_option
+def collect(run_id: str, host_name: str | None, *, accept_new: bool, as_json: bool) -> None:
+    """Bring home what has ended so far; the sweep may go on. Each start becomes a run with the sweep's tag."""
+    from orchestrator import sweeping
+    from orchestrator.cli.sweep_shown import show_progress
+
+    store = open_store()
+    run_id, host_name = host_of(run_id, host_name, store)
+    with watching(as_json=as_json) as tell, open_session(host_name, tell, accept_new=accept_new) as session:
+        asked = sweeping.ask(session, run_id, store)
+        for problem in sweeping.collect(asked, session, store, tell):
+            console.warn(problem)
+    show_progress(asked, as_json=as_json)
+
+
+@sweep.command()
+@click.argument("run_id", metavar="SWEEP")
+@host_option(required=False)
+@click.option("--allow-drift", is_flag=True, help="Go on although the models, the host or the tool are not as before.")
+@click.option("--skip-failed", is_flag=True, help="Leave out the points that failed.")
+@click.option("--run-id", "new_id", help="Name the sweep that goes on yourself.")
+@click.option("--detach", is_flag=True, help="Return as soon as it runs on its own.")
+@accept_new_option
+@json_option
+def resume(run_id: str, host_name: str | None, new_id: str | None, **asked: Any) -> None:
+    """Measure what a sweep left: a new sweep of the points that are not measured; what still runs is waited for."""
+    from orchestrator import sweeping
+    from orchestrator.cli.launching import checked_run_id
+    from orchestrator.pipeline import new_run_id
+
+    store = open_store()
+    run_id, host_name = host_of(run_id, host_name, store)
+    new_id = checked_run_id(new_id) or new_run_id("sweep", time.gmtime())
+    with (
+        watching(as_json=asked["as_json"]) as tell,
+        open_session(host_name, tell, accept_new=asked["accept_new"]) as session,
+    ):
+        earlier = sweeping.ask(session, run_id, store)
+        job = sweeping.go_on(earlier, session, allow_drift=asked["allow_drift"], skip_failed=asked["skip_failed"])
+        record = sweeping.launch(job, earlier.record.spec.settings, new_id, session, store, tell)
+        if not asked["detach"]:
+            follow_home(new_id, session, store, tell)
+    if asked["detach"]:
+        console.show_launched(record, as_json=asked["as_json"])
+    else:
+        show_end(new_id, store, as_json=asked["as_json"])
+
+
+@sweep.command()
+@click.argument("run_id", metavar="SWEEP")
+@host_option(required=False)
+@click.option("--grace-s", type=Seconds(0, 600), default=5.0, show_default=True, help="Between TERM and KILL.")
+@accept_new_option
+@json_option
+def cancel(run_id: str, host_name: str | None, grace_s: float, *, accept_new: bool, as_json: bool) -> None:
+    """End a sweep and the start under way; what is measured stays, and `sweep resume` goes on with the rest."""
+    from orchestrator import pipeline
+    from orchestrator.errors import JobError
+
+    with sweep_session(run_id, host_name, accept_new=accept_new) as (name, session, store):
+        answer = pipeline.cancel(session, name, grace_s, store)
+    console.show_cancel(answer, as_json=as_json)
+    if answer.survivors:
+        pids = ", ".join(map(str, answer.survivors))
+        raise JobError(f"these processes of {name} could not be killed: {pids}")
+
+
+@sweep.command("list")
+@click.option("--host", "host_name", metavar="NAME", help="Ask this host as well.")
+@accept_new_option
+@json_option
+def list_(host_name: str | None, *, accept_new: bool, as_json: bool) -> None:
+    """List the sweeps this laptop knows, and those of a host."""
+    from orchestrator.cli.sweep_shown import show_list
+
+    store = open_store()
+    there: tuple[tuple[str, str, str], ...] = ()
+    if host_name is not None:
+        from orchestrator import pipeline
+
+        with open_session(host_name, tell_what_matters, accept_new=accept_new) as session:
+            answer = pipeline.status(session, None, store)
+        there = tuple(
+            (spec.run_id, host_name, state.phase)
+            for spec, state in zip(answer.specs, answer.states, strict=True)
+            if spec.job_kind == "sweep"
+        )
+    show_list(store, there, as_json=as_json)
+
+
+@sweep.command()
+@click.argument("run_id", metavar="SWEEP")
+@json_option
+def report(run_id: str, *, as_json: bool) -> None:
+    """Show a table of the points of a sweep from what came home: figures, n, intervals, failures. Also half-way."""
+    from orchestrator import sweeping
+    from orchestrator.cli.sweep_shown import show_report
+
+    store = open_store()
+    show_report(sweeping.known(store.resolve(run_id), store), store, as_json=as_json)

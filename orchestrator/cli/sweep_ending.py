@@ -1,0 +1,54 @@
+"""What the commands of a sweep share: its session, following it home, and how its end is told."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from orchestrator.cli import console
+from orchestrator.cli.options import host_of, open_session, open_store, tell_what_matters
+
+if TYPE_CHECKING:
+    from orchestrator.cli.live import Tell
+    from orchestrator.pipeline import HostSession
+    from orchestrator.store import Store
+
+
+@contextmanager
+def sweep_session(
+    run_id: str, host_name: str | None, *, accept_new: bool
+) -> "Iterator[tuple[str, HostSession, Store]]":
+    """The whole id of a sweep, its host and the store, for a command that shows an answer and no progress."""
+    store = open_store()
+    run_id, host_name = host_of(run_id, host_name, store)
+    with open_session(host_name, tell_what_matters, accept_new=accept_new) as session:
+        yield run_id, session, store
+
+
+def follow_home(run_id: str, session: "HostSession", store: "Store", tell: "Tell") -> None:
+    """Follow the sweep to its end, then bring everything home."""
+    from orchestrator import pipeline, sweeping
+
+    pipeline.attach(session, run_id, store, tell)
+    for problem in sweeping.collect(sweeping.ask(session, run_id, store), session, store, tell):
+        console.warn(problem)
+
+
+def show_end(run_id: str, store: "Store", *, as_json: bool) -> None:
+    """The report, then the error that the sweep's end means: of its run, or of the points that failed."""
+    from orchestrator import sweeping
+    from orchestrator.cli.sweep_shown import show_report
+    from orchestrator.errors import JobError
+    from orchestrator.outcome import error_of
+
+    known = sweeping.known(run_id, store)
+    show_report(known, store, as_json=as_json)
+    error = error_of(known.state, job_kind="sweep", host=known.record.host.name)
+    if error is not None:
+        raise error
+    left = [one for one in known.progress.standings if one.word != "measured"]
+    if left:
+        raise JobError(
+            f"sweep {run_id}: {len(left)} of {len(known.progress.standings)} points are not measured",
+            hint=f"`eagle3-remote sweep resume {run_id}` tries them again; "
+            f"`eagle3-remote runs list --tag {run_id}` lists its runs",
+        )

@@ -1,0 +1,64 @@
+"""A sweep on the screen: its plan, how far it is, its report."""
+
+from typing import TYPE_CHECKING
+
+from orchestrator.cli import console
+
+if TYPE_CHECKING:
+    from orchestrator.store import Store
+    from orchestrator.sweeping import Asked, Wanted
+
+
+def show_plan(wanted: "Wanted", host: str, store: "Store", *, as_json: bool) -> None:
+    """What would be run; the host is not asked."""
+    from orchestrator.estimating import estimate
+    from orchestrator.report.sweep_text import plan_json, plan_text
+    from orchestrator.sweep.plan import Circumstances, plan
+
+    job = plan(wanted.file, wanted.base, wanted.expanded, Circumstances(payload_sha256=""))
+    expected = estimate(job, host, store)
+    if as_json:
+        console.out_json(plan_json(job, expected.seconds))
+    else:
+        console.out(plan_text(job, expected.in_words, console.width()))
+
+
+def show_progress(asked: "Asked", *, as_json: bool) -> None:
+    """How far it is."""
+    from orchestrator.report.sweep_text import progress_json, progress_text
+
+    told = (asked.record.run_id, asked.record.host.name, asked.job, asked.progress)
+    if as_json:
+        console.out_json(progress_json(*told))
+    else:
+        console.out(progress_text(*told, console.width()))
+
+
+def show_report(asked: "Asked", store: "Store", *, as_json: bool) -> None:
+    """The table of its points."""
+    from orchestrator import sweep_report
+    from orchestrator.report.sweep_table import table_json, table_text
+
+    table = sweep_report.table_of(asked, store)
+    if as_json:
+        console.out_json(table_json(table))
+    else:
+        console.out(table_text(table, console.width()))
+
+
+def show_list(store: "Store", there: tuple[tuple[str, str, str], ...], *, as_json: bool) -> None:
+    """The sweeps known here, then those that only a host knows: (id, host, phase)."""
+    from orchestrator.report.table import table
+
+    here = [(run.run_id, run.host or "", run.phase) for run in store.list() if run.job_kind == "sweep"]
+    known = {run_id for run_id, _, _ in here}
+    phases = {run_id: phase for run_id, _, phase in there}
+    rows = [(run_id, host, phases.get(run_id, phase)) for run_id, host, phase in here]
+    rows += [one for one in there if one[0] not in known]
+    if as_json:
+        for run_id, host, phase in rows:
+            console.out_json({"run_id": run_id, "host": host, "phase": phase})
+    elif rows:
+        console.out("\n".join(table([("sweep", "host", "phase"), *rows])))
+    else:
+        console.note("no sweep yet: start one with `eagle3-remote sweep run FILE --host NAME`")

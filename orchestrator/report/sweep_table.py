@@ -1,0 +1,109 @@
+"""The table of a sweep as text and as values: every figure with its n and interval, every failure kept."""
+
+import dataclasses
+from typing import Any
+
+from orchestrator.compare.metrics import metric_of
+from orchestrator.compare.stats import Estimate
+from orchestrator.report.lines import wrapped
+from orchestrator.report.sweep_text import counts_text, failures_text, point_words, progress_json
+from orchestrator.report.table import listed
+from orchestrator.report.words import UNKNOWN
+from orchestrator.sweep.table import Row, SweepTable
+
+HEADS = {
+    "output_throughput_tok_s": "tok/s",
+    "accept_length_pooled": "accept length",
+    "best.accept_length_walk": "accept length (walk)",
+    "best.first_step_accuracy": "step 1 accuracy",
+    "ttft_s": "TTFT s",
+}
+LEGEND = (
+    "n = blocks measured of those planned, each a start of its own; [..] is the 95 % interval, from the starts; "
+    "against plain = change of tok/s against plain decoding at the same load, verdicts corrected over the table "
+    "(Benjamini-Hochberg). Confirm a winner in runs of its own: the best of many looks better than it is."
+)
+
+
+def table_text(table: SweepTable, width: int) -> str:
+    """The whole report."""
+    lines = [f"{table.run_id} on {table.host}: {table.progress.phase}", f"  points  {counts_text(table.progress)}", ""]
+    is_compared = any(row.against_plain is not None for row in table.rows)
+    heads = ["point", "n", *(HEADS[name] for name in table.metrics), *(["against plain"] if is_compared else [])]
+    rows = [heads]
+    for row in table.rows:
+        cells = [_figure(row.figures.get(name)) for name in table.metrics]
+        rows.append([point_words(row.point), _blocks(row), *cells, *([_against(row)] if is_compared else [])])
+    lines += listed(rows, width)
+    for row in table.rows:
+        for words in row.invalid:
+            lines += wrapped(f"INVALID {point_words(row.point)}: {words}", width, "  ")
+    failures = failures_text(table.progress.standings, table.job, width)
+    if failures:
+        lines += ["", "Not measured:", *failures]
+    if table.absent:
+        lines += ["", *wrapped(_absent(table), width)]
+    if table.metrics:
+        lines += ["", *wrapped(LEGEND, width)]
+        lines += [
+            line
+            for name in table.metrics
+            for line in wrapped(f"{HEADS[name]}: {table.definitions.get(name, UNKNOWN)}", width)
+        ]
+    return "\n".join(lines)
+
+
+def table_json(table: SweepTable) -> dict[str, Any]:
+    """The same as values; unknown is null."""
+    told = progress_json(table.run_id, table.host, table.job, table.progress)
+    told["rows"] = [
+        {
+            "point_id": row.point.point_id,
+            "point": point_words(row.point),
+            "baseline": row.point.is_baseline,
+            "measured": row.measured,
+            "planned": len(row.standings),
+            "figures": {
+                name: {
+                    **dataclasses.asdict(figure),
+                    "unit": None if (metric := metric_of(name)) is None else metric.unit,
+                    "definition": table.definitions.get(name),
+                }
+                for name, figure in row.figures.items()
+            },
+            "against_plain": None if row.against_plain is None else dataclasses.asdict(row.against_plain),
+            "invalid": list(row.invalid),
+        }
+        for row in table.rows
+    ]
+    told["absent"] = list(table.absent)
+    return told
+
+
+def _blocks(row: Row) -> str:
+    return f"{row.measured} of {len(row.standings)}"
+
+
+def _figure(figure: Estimate | None) -> str:
+    if figure is None or figure.value is None:
+        return UNKNOWN
+    if figure.low is None or figure.high is None:
+        return f"{figure.value:.4g}"
+    return f"{figure.value:.4g} [{figure.low:.4g}, {figure.high:.4g}]"
+
+
+def _against(row: Row) -> str:
+    found = row.against_plain
+    if row.point.is_baseline:
+        return "-"
+    if found is None or found.change.value is None:
+        return UNKNOWN
+    return f"{100 * found.change.value:+.1f} % {found.verdict}"
+
+
+def _absent(table: SweepTable) -> str:
+    runs = "run is" if len(table.absent) == 1 else "runs are"
+    return (
+        f"{len(table.absent)} measured {runs} not on this laptop: "
+        f"`eagle3-remote sweep collect {table.run_id}` brings them home"
+    )

@@ -1,0 +1,144 @@
+"""A sweep as text: what would be run, how far it is, what became of every point."""
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from orchestrator.report.lines import wrapped
+from orchestrator.sweep.points import SPECULATION, in_words, without_loads
+from orchestrator.sweep.standing import Progress, Standing, Word
+from remote_payload.schema import SweepJob, SweepPoint
+
+SHOWN_SKIPPED = 40
+ORDER: tuple[Word, ...] = ("measured", "running", "waiting", "failed", "cancelled", "not run")
+
+
+def point_words(point: SweepPoint) -> str:
+    """What a point sets; plain decoding by its name."""
+    return _words(json.loads(point.changes_json), is_baseline=point.is_baseline)
+
+
+def _words(changes: Mapping[str, Any], *, is_baseline: bool) -> str:
+    if not is_baseline:
+        return in_words(changes)
+    rest = {key: value for key, value in changes.items() if key not in SPECULATION}
+    return f"plain decoding, {in_words(rest)}" if rest else "plain decoding"
+
+
+def plan_text(job: SweepJob, estimate: str, width: int) -> str:
+    """What a sweep file comes to: the starts of its first block with their points, and every skip with its reason."""
+    blocks = 1 + max((unit.block for unit in job.units), default=0)
+    plain = {point.point_id for point in job.points if point.is_baseline}
+    lines = wrapped(
+        f"{_count(len(job.points), 'point')} in {_count(blocks, 'block')}: {_count(len(job.units), 'start')} on the "
+        f"host, {_count(sum(len(unit.points) for unit in job.units), 'measurement')}; time: {estimate}",
+        width,
+    )
+    for unit in job.units:
+        if unit.block == 0:
+            changes = {key: _listed(value) for key, value in json.loads(unit.changes_json).items() if value != []}
+            words = _words(changes, is_baseline=unit.points[0] in plain)
+            lines += wrapped(f"{unit.unit_id}  {words}", width, "  ")
+    if job.skipped:
+        lines += ["", f"{_count(len(job.skipped), 'combination')} skipped:", *_skipped(job, width)]
+    return "\n".join(lines)
+
+
+def _listed(value: object) -> object:
+    return ", ".join(map(str, value)) if isinstance(value, list) else value
+
+
+def _skipped(job: SweepJob, width: int) -> list[str]:
+    """Each configuration once, however many loads it would have had."""
+    told = Counter((in_words(without_loads(json.loads(one.changes_json))), one.reason) for one in job.skipped)
+    lines: list[str] = []
+    for (words, reason), loads in list(told.items())[:SHOWN_SKIPPED]:
+        lines += wrapped(f"{words}{'' if loads == 1 else f' ({loads} loads)'}: {reason}", width, "  ")
+    if len(told) > SHOWN_SKIPPED:
+        lines.append(f"  and {len(told) - SHOWN_SKIPPED} more; --json has them all")
+    return lines
+
+
+def plan_json(job: SweepJob, seconds: float | None) -> dict[str, Any]:
+    """The same as values."""
+    return {
+        "points": [
+            {"point_id": one.point_id, "settings": json.loads(one.changes_json), "baseline": one.is_baseline}
+            for one in job.points
+        ],
+        "skipped": [{"settings": json.loads(one.changes_json), "reason": one.reason} for one in job.skipped],
+        "units": [
+            {
+                "unit_id": one.unit_id,
+                "block": one.block,
+                "points": list(one.points),
+                "settings": json.loads(one.changes_json),
+            }
+            for one in job.units
+        ],
+        "estimate_s": seconds,
+    }
+
+
+def counts_text(progress: Progress) -> str:
+    """e.g. `36 of 40 measured, 4 failed`."""
+    counts = progress.counts
+    words = [f"{counts['measured']} of {len(progress.standings)} measured"]
+    words += [f"{counts[word]} {word}" for word in ORDER[1:] if counts[word]]
+    return ", ".join(words)
+
+
+def progress_text(run_id: str, host: str, job: SweepJob, progress: Progress, width: int) -> str:
+    """How far a sweep is; every point that is not measured and not waiting, with its reason."""
+    words = {point.point_id: point_words(point) for point in job.points}
+    lines = [f"{run_id} on {host}: {progress.phase}", f"  points  {counts_text(progress)}"]
+    for one in progress.standings:
+        if one.word not in ("measured", "waiting", "not run"):
+            lines += wrapped(_told(one, words[one.point_id]), width, "  ")
+    return "\n".join(lines)
+
+
+def progress_json(run_id: str, host: str, job: SweepJob, progress: Progress) -> dict[str, Any]:
+    """The same as values, every point of every block."""
+    settings = {point.point_id: json.loads(point.changes_json) for point in job.points}
+    return {
+        "run_id": run_id,
+        "host": host,
+        "phase": progress.phase,
+        "planned": len(progress.standings),
+        "counts": {word: progress.counts[word] for word in ORDER},
+        "points": [
+            {
+                "point_id": one.point_id,
+                "settings": settings[one.point_id],
+                "block": one.block,
+                "word": one.word,
+                "run_id": one.run_id,
+                "attempts": one.attempts,
+                "failure": None if one.failure is None else {"kind": one.failure.kind, "message": one.failure.message},
+            }
+            for one in progress.standings
+        ],
+    }
+
+
+def failures_text(standings: Sequence[Standing], job: SweepJob, width: int) -> list[str]:
+    """Every failure that is kept, a line or two each."""
+    words = {point.point_id: point_words(point) for point in job.points}
+    return [
+        line
+        for one in standings
+        if one.word in ("failed", "cancelled")
+        for line in wrapped(_told(one, words[one.point_id]), width, "  ")
+    ]
+
+
+def _told(one: Standing, words: str) -> str:
+    where = "" if one.run_id is None else f" ({one.run_id})"
+    why = "" if one.failure is None else f": {one.failure.message}"
+    return f"{one.word}: {words}, block {one.block}{where}{why}"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"

@@ -1,0 +1,62 @@
+"""A sweep that goes on with another: only what was not measured, and what still runs is waited for. Pure."""
+
+import dataclasses
+import json
+from collections.abc import Sequence
+
+from orchestrator.sweep.points import LOADS
+from orchestrator.sweep.standing import Progress
+from remote_payload.schema import PathIdentity, SweepDone, SweepJob, SweepUnit
+
+
+def remaining(earlier: SweepJob, sweep_id: str, progress: Progress, *, skip_failed: bool = False) -> SweepJob:
+    """The units of what is left, in their order; `skip_failed` leaves out what failed. No unit: nothing is left."""
+    standings = {(one.point_id, one.block): one for one in progress.standings}
+    units: list[SweepUnit] = []
+    for unit in earlier.units:
+        left = []
+        for point in unit.points:
+            word = standings[point, unit.block].word
+            if word != "measured" and not (skip_failed and word == "failed"):
+                left.append(point)
+        if not left:
+            continue
+        running = {
+            run_id
+            for point in left
+            if (one := standings[point, unit.block]).word == "running" and (run_id := one.run_id)
+        }
+        units.append(_only(unit, left, adopt=next(iter(running), None)))
+    done = tuple(
+        SweepDone(point_id=one.point_id, block=one.block, run_id=one.run_id)
+        for one in progress.standings
+        if one.word == "measured" and one.run_id is not None
+    )
+    return dataclasses.replace(earlier, units=tuple(units), resumes=sweep_id, done=done)
+
+
+def _only(unit: SweepUnit, points: Sequence[str], adopt: str | None) -> SweepUnit:
+    """The unit for some of its points; of a served benchmark these are loads."""
+    changes = json.loads(unit.changes_json)
+    if all(key in changes for key in LOADS):
+        loads = [(key, value) for key in LOADS for value in changes[key]]
+        kept = [load for point, load in zip(unit.points, loads, strict=True) if point in points]
+        changes |= {key: [value for name, value in kept if name == key] for key in LOADS}
+    return dataclasses.replace(unit, changes_json=json.dumps(changes), points=tuple(points), adopt=adopt)
+
+
+def drifted(
+    earlier: SweepJob, identity: Sequence[PathIdentity], payloads: tuple[str, str], environments: tuple[object, object]
+) -> tuple[str, ...]:
+    """What is not as it was when the earlier sweep was planned, a sentence each; pairs are (then, now)."""
+    then = {one.path: one.digest for one in earlier.identity}
+    found = [
+        f"what lies under {one.path} on the host is another than it was"
+        for one in identity
+        if then.get(one.path) != one.digest
+    ]
+    if payloads[0] != payloads[1]:
+        found.append(f"the tool's payload is another: {payloads[0][:12]} then, {payloads[1][:12]} now")
+    if environments[0] != environments[1]:
+        found.append("the host's `environment` in eagle3.toml is another")
+    return tuple(found)

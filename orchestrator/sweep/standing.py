@@ -1,0 +1,89 @@
+"""What became of every point of a sweep, block by block, from what its host wrote down. Pure."""
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from remote_payload.schema import TERMINAL_PHASES, Failure, PointOutcome, SweepAttempt, SweepJob
+
+Word = Literal["measured", "failed", "cancelled", "running", "waiting", "not run"]
+"""`waiting`: its turn has not come; `not run`: the sweep is over and it never came."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Standing:
+    """One point in one block."""
+
+    point_id: str
+    block: int
+    word: Word
+    run_id: str | None = None
+    """The run that measured it, or the last that tried."""
+    attempts: int = 0
+    failure: Failure | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Progress:
+    """A sweep as far as it is."""
+
+    standings: tuple[Standing, ...]
+    """In the order of the units, earlier sweeps' points first."""
+    phase: str
+    """Of the sweep's own run."""
+
+    @property
+    def counts(self) -> "Counter[Word]":
+        """How many stand how."""
+        return Counter(one.word for one in self.standings)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more comes of this sweep by itself."""
+        return self.phase in TERMINAL_PHASES
+
+    def of_point(self, point_id: str) -> tuple[Standing, ...]:
+        """Its blocks."""
+        return tuple(one for one in self.standings if one.point_id == point_id)
+
+
+def progress_of(job: SweepJob, attempts: Sequence[SweepAttempt], phase: str) -> Progress:
+    """Every point of every block accounted for: nothing that was planned is missing from it."""
+    told: dict[tuple[str, int], list[tuple[SweepAttempt, PointOutcome]]] = {}
+    for attempt in attempts:
+        for outcome in attempt.points:
+            told.setdefault((outcome.point_id, attempt.block), []).append((attempt, outcome))
+    found = [Standing(point_id=one.point_id, block=one.block, word="measured", run_id=one.run_id) for one in job.done]
+    found += [
+        _standing(point, unit.block, told.get((point, unit.block), []), phase)
+        for unit in job.units
+        for point in unit.points
+    ]
+    return Progress(standings=tuple(found), phase=phase)
+
+
+def _standing(point: str, block: int, told: Sequence[tuple[SweepAttempt, PointOutcome]], phase: str) -> Standing:
+    if not told:
+        over: Word = "not run" if phase in TERMINAL_PHASES else "waiting"
+        return Standing(point_id=point, block=block, word=over)
+    attempt, word = told[-1][0], _word(*told[-1], phase)
+    for one, outcome in told:
+        if outcome.end == "measured":
+            attempt, word = one, "measured"
+    failure = None if word == "measured" else attempt.failure
+    return Standing(point_id=point, block=block, word=word, run_id=attempt.run_id, attempts=len(told), failure=failure)
+
+
+def _word(attempt: SweepAttempt, outcome: PointOutcome, phase: str) -> Word:
+    if outcome.end != "not_reached":
+        return outcome.end
+    if attempt.phase not in TERMINAL_PHASES:
+        return "running"
+    return "not run" if phase in TERMINAL_PHASES else "waiting"
+
+
+def changes_of(job: SweepJob) -> dict[str, dict[str, Any]]:
+    """What each point sets, by its id."""
+    return {point.point_id: json.loads(point.changes_json) for point in job.points}

@@ -1,0 +1,140 @@
+"""The table of a sweep: a row a point, its blocks put together, each figure with its n and interval. Pure.
+
+Blocks are starts of their own, so a figure over several blocks knows what the luck of a start is worth. Every point is
+held against plain decoding at the same load; the verdicts share Benjamini-Hochberg's correction over the whole table.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from orchestrator.compare.asked import Asked
+from orchestrator.compare.comparison import Comparison
+from orchestrator.compare.diff import compare_case
+from orchestrator.compare.metrics import metric_of
+from orchestrator.compare.pooling import put_together
+from orchestrator.compare.statistics import adjust
+from orchestrator.compare.statistics.unpaired import estimate
+from orchestrator.compare.stats import Estimate
+from orchestrator.records.measurement import Measurement, MeasurementSet
+from orchestrator.sweep.points import LOADS, SPECULATION
+from orchestrator.sweep.standing import Progress, Standing
+from remote_payload.schema import SweepJob, SweepPoint
+
+SPEED = "output_throughput_tok_s"
+SHOWN = (SPEED, "accept_length_pooled", "best.accept_length_walk", "best.first_step_accuracy", "ttft_s")
+"""In this order; a sweep shows those that any of its points has."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One point over all its blocks."""
+
+    point: SweepPoint
+    standings: tuple[Standing, ...]
+    figures: Mapping[str, Estimate]
+    against_plain: Comparison | None = None
+    """Its tokens a second against plain decoding at the same load."""
+    invalid: tuple[str, ...] = ()
+    """What speaks against its measurements, a sentence each."""
+
+    @property
+    def measured(self) -> int:
+        """Blocks that were measured."""
+        return sum(one.word == "measured" for one in self.standings)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SweepTable:
+    """Everything that can be said of a sweep now."""
+
+    run_id: str
+    host: str
+    job: SweepJob
+    progress: Progress
+    rows: tuple[Row, ...]
+    metrics: tuple[str, ...]
+    definitions: Mapping[str, str]
+    """What each metric counts, as the measurements say."""
+    absent: tuple[str, ...] = ()
+    """Measured points whose runs are not on this laptop."""
+
+
+def table(run_id: str, host: str, job: SweepJob, progress: Progress, sets: Mapping[str, MeasurementSet]) -> SweepTable:
+    """The table from what came home: `sets` by run id."""
+    found = {point.point_id: _measurements(point, progress.of_point(point.point_id), sets) for point in job.points}
+    whole = {key: some[0] if len(some) == 1 else put_together(some) for key, some in found.items() if some}
+    compared = _compared(job, whole)
+    rows = tuple(
+        Row(
+            point=point,
+            standings=progress.of_point(point.point_id),
+            figures=_figures(whole.get(point.point_id)),
+            against_plain=compared.get(point.point_id),
+            invalid=whole[point.point_id].invalid if point.point_id in whole else (),
+        )
+        for point in job.points
+    )
+    absent = {
+        one.run_id for one in progress.standings if one.word == "measured" and one.run_id and one.run_id not in sets
+    }
+    return SweepTable(
+        run_id=run_id,
+        host=host,
+        job=job,
+        progress=progress,
+        rows=rows,
+        metrics=tuple(name for name in SHOWN if any(name in row.figures for row in rows)),
+        absent=tuple(sorted(absent)),
+        definitions={series.metric: series.definition for item in whole.values() for series in item.series},
+    )
+
+
+def _measurements(
+    point: SweepPoint, standings: Sequence[Standing], sets: Mapping[str, MeasurementSet]
+) -> list[Measurement]:
+    """The point's load in each run that measured it."""
+    changes = json.loads(point.changes_json)
+    wanted = {key: f"{changes[key]:g}" for key in LOADS if changes.get(key) is not None}
+    found = []
+    for one in standings:
+        measured = sets.get(one.run_id or "") if one.word == "measured" else None
+        for item in () if measured is None else measured.measurements:
+            case = {fact.name: fact.value for fact in item.case}
+            if case.get("split", "train") == "train" and all(case.get(key) == value for key, value in wanted.items()):
+                found.append(item)
+                break
+    return found
+
+
+def _figures(measured: Measurement | None) -> dict[str, Estimate]:
+    found = {}
+    for series in () if measured is None else measured.series:
+        metric = metric_of(series.metric)
+        if metric is not None and series.metric in SHOWN:
+            found[series.metric] = estimate(series, metric)
+    return found
+
+
+def _compared(job: SweepJob, whole: Mapping[str, Measurement]) -> dict[str, Comparison]:
+    """Tokens a second of every point against its plain decoding, corrected over all of them."""
+    plain = {
+        _rest(point): whole[point.point_id] for point in job.points if point.is_baseline and point.point_id in whole
+    }
+    found: dict[str, Comparison] = {}
+    for point in job.points:
+        mine, other = whole.get(point.point_id), plain.get(_rest(point))
+        if point.is_baseline or mine is None or other is None:
+            continue
+        lines = compare_case(mine, other, Asked(vary=("side", "draft"), metrics=(SPEED,)), typed=False).comparisons
+        for line in lines:
+            if line.metric.name == SPEED:
+                found[point.point_id] = line
+    return dict(zip(found, adjust(tuple(found.values()), "Benjamini-Hochberg"), strict=True))
+
+
+def _rest(point: SweepPoint) -> str:
+    """What is not speculation, the load among it: the plain decoding that a point is held against has the same."""
+    changes: dict[str, Any] = json.loads(point.changes_json)
+    return json.dumps({key: value for key, value in changes.items() if key not in SPECULATION}, sort_keys=True)

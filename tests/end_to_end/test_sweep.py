@@ -1,0 +1,57 @@
+"""A sweep over a real sshd: launched, the laptop gone from start to end, brought home by another; every point told."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.support.laptop import Laptop
+from tests.support.patience import wait_for
+from tests.support.sshd import SshServer
+
+POINTS = 40
+CRASHING = 4
+
+
+def write_sweep(folder: Path) -> Path:
+    """40 points of the selftest, every tenth crashing."""
+    lines = ['[sweep]\njob = "selftest"\n[sweep.base]\nresult_bytes = 10\n']
+    lines += [f"[[sweep.points]]\nresult_bytes = {n + 1}\nfail = {str(n % 10 == 9).lower()}\n" for n in range(POINTS)]
+    path = folder / "forty.toml"
+    path.write_text("".join(lines), encoding="utf-8")
+    return path
+
+
+def test_forty_points_and_the_laptop_gone(
+    laptop: Laptop, server: SshServer, new_laptop: Callable[[str], Laptop]
+) -> None:
+    file = write_sweep(laptop.folder)
+    dry = laptop.run("sweep", "run", str(file), "--host", "gpu1", "--dry-run")
+    assert dry.code == 0, dry.err
+    assert dry.out.startswith("40 points in 1 block: 40 starts on the host, 40 measurements; time: unknown")
+    assert not (server.home / ".eagle3-remote").exists()  # nobody asked the host
+    launched = laptop.run("sweep", "run", str(file), "--host", "gpu1", "--detach", "--run-id", "night")
+    assert (launched.code, launched.out) == (0, "night\n"), launched.err
+    laptop.close()  # and nobody looks until it is over
+    state = server.home / ".eagle3-remote/runs/night/state.json"
+    wait_for(lambda: json.loads(state.read_text())["phase"] == "succeeded", "the sweep's end", 120)
+
+    other = new_laptop("other")
+    other.add_host("gpu1", server)
+    followed = other.run("sweep", "follow", "night", "--host", "gpu1")
+    assert followed.code == 20
+    assert "error: sweep night: 4 of 40 points are not measured" in followed.err
+    assert followed.out.splitlines()[:2] == ["night on gpu1: succeeded", "  points  36 of 40 measured, 4 failed"]
+    assert followed.out.count("selftest was asked to fail") == CRASHING
+    told = json.loads(other.run("sweep", "report", "night", "--json").out)
+    assert (told["counts"]["measured"], told["counts"]["failed"]) == (POINTS - CRASHING, CRASHING)
+    assert told["planned"] == len(told["points"]) == POINTS
+    assert other.run("runs", "list", "--tag", "night").out.count("night.u") == POINTS
+
+    nothing = other.run("sweep", "resume", "night", "--skip-failed")
+    assert (nothing.code, "nothing is left" in nothing.err) == (5, True)
+    again = other.run("sweep", "resume", "night", "--run-id", "night-2")
+    assert again.code == 20, again.err
+    second = json.loads(other.run("sweep", "report", "night-2", "--json").out)
+    assert second["counts"] == told["counts"]
+    tried = [one["run_id"] for one in second["points"] if one["word"] == "failed"]
+    assert sorted(tried) == [f"night-2.u00{n}9.0" for n in range(CRASHING)]
