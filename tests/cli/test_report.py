@@ -46,7 +46,7 @@ def test_a_served_run_becomes_one_file_named_after_it(eagle: Eagle, store: Store
     run = data_of(page)["runs"][0]
     spec = next(case for case in run["cases"] if case["case"]["side"] == "spec")
     throughput = next(one for one in spec["series"] if one["metric"] == "output_throughput_tok_s")
-    assert throughput["value"] == pytest.approx(56.8)
+    assert throughput["value"] == pytest.approx(56.8 * (0.99 * 1.01) ** (1 / 3))  # geometric, as changes are ratios
     assert throughput["low"] < 56.8 < throughput["high"]
     assert throughput["n"] == 3
     assert run["report"]["diagnosis"]["verdict"] == "slower"
@@ -91,7 +91,9 @@ def test_csv_has_a_line_a_figure_and_a_line_a_change(eagle: Eagle, store: Store)
         ("figure", "bench-b1", "5"),
         ("change", "bench-b1", "5"),
     ]
-    assert float(chosen[1]["value"]) == pytest.approx(75.0)
+    geometric = (0.98 * 0.99 * 1.01 * 1.02) ** (1 / 5)
+    assert float(chosen[1]["value"]) == pytest.approx(75.0 * geometric)
+    assert float(chosen[1]["value"]) / float(chosen[0]["value"]) - 1 == pytest.approx(float(chosen[2]["value"]))
     assert float(chosen[2]["value"]) == pytest.approx(75 / 56.8 - 1)
     assert chosen[2]["verdict"] == "improved"
 

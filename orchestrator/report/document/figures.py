@@ -1,11 +1,14 @@
 """One metric of one case of one run as a figure: value, interval, n, and how that reads."""
 
+import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from orchestrator.compare.metrics import metric_of
-from orchestrator.compare.served_speed import mean_of_repeats
-from orchestrator.compare.stats import Estimate, bounded, pooled_ratio
+from orchestrator.compare.metrics import Metric, metric_of
+from orchestrator.compare.served_speed import LEAST_REPEATS
+from orchestrator.compare.statistics import estimate as side_estimate
+from orchestrator.compare.statistics.starts import by_start
+from orchestrator.compare.stats import Estimate, bounded
 from orchestrator.records.measurement import Fact, Measurement, Series
 from orchestrator.report.diff_words import Names
 from orchestrator.report.document.subject import Subject
@@ -80,7 +83,8 @@ def estimate_words(found: Estimate, unit: str) -> str:
 def sampled(series: Series) -> str:
     """What an n of this series counts."""
     if series.level == "run":
-        return "repeats"
+        starts = len(set(series.clusters))
+        return "server starts" if starts > 1 else "repeats of one server start" if starts else "repeats"
     if series.level == "summary":
         return "samples"
     return "conversations" if series.clusters else "prompts"
@@ -92,9 +96,17 @@ def figure(series: Series, measurement: Measurement) -> Figure:
         series=series,
         case=measurement.case,
         estimate=estimate(series),
-        n=series.n if series.level == "summary" else len(set(series.clusters)) or len(series.y),
+        n=_count(series),
         invalid=bool(measurement.invalid),
     )
+
+
+def _count(series: Series) -> int | None:
+    if series.level == "summary":
+        return series.n
+    if series.level == "run":
+        return len(_independent(series, _metric(series)).y)
+    return len(set(series.clusters)) or len(series.y)
 
 
 def figures(subject: Subject) -> Iterator[Figure]:
@@ -105,13 +117,30 @@ def figures(subject: Subject) -> Iterator[Figure]:
 
 
 def estimate(series: Series) -> Estimate:
-    """Mean over repeats (Student's t, three and more), ratio of sums over prompts (five and more), or a bare number."""
-    if series.level == "summary":
-        return Estimate(value=series.y[0], rows=series.n or 0)
-    found = mean_of_repeats(series.y) if series.level == "run" else pooled_ratio(*_clustered(series))
+    """As a comparison has it: mean over starts (geometric for ratios), ratio of sums over prompts, or a bare number.
+
+    Of one server start alone its repeats are the samples, which says nothing of other starts. No interval below three
+    of them.
+    """
+    metric = _metric(series)
+    found = side_estimate(_independent(series, metric), metric)
+    if series.level == "run" and found.rows < LEAST_REPEATS:
+        found = dataclasses.replace(found, low=None, high=None)
     if series.unit == "share":
         return bounded(found, 0, 1)
     return bounded(found, 0, float("inf")) if all(value >= 0 for value in series.y) else found
+
+
+def _independent(series: Series, metric: Metric) -> Series:
+    """One value a server start, where there are several."""
+    starts = by_start(series, metric)
+    return starts if len(starts.y) > 1 else series
+
+
+def _metric(series: Series) -> Metric:
+    """The catalogue's; of a metric nobody knows nothing but its unit is taken for granted."""
+    unknown = Metric(name=series.metric, unit=series.unit, better="neither", margin=0.0, change="difference")
+    return metric_of(series.metric) or unknown
 
 
 def series_of(measurement: Measurement, names: Sequence[str]) -> Series | None:
@@ -183,14 +212,3 @@ def rounded(value: float) -> str:
     if size >= 1000:
         return f"{value:.0f}"
     return f"{value:.1f}" if size >= 100 else f"{value:.2f}" if size >= 0.1 or size == 0 else f"{value:.3g}"
-
-
-def _clustered(series: Series) -> tuple[list[float], list[float]]:
-    """(y, x) summed a cluster."""
-    x = series.x or (1.0,) * len(series.y)
-    sums: dict[str, list[float]] = {}
-    for key, y_i, x_i in zip(series.clusters or series.keys, series.y, x, strict=True):
-        pair = sums.setdefault(key, [0.0, 0.0])
-        pair[0] += y_i
-        pair[1] += x_i
-    return [pair[0] for pair in sums.values()], [pair[1] for pair in sums.values()]

@@ -56,7 +56,7 @@ def _speed_table(rows: list[tuple[str, ...]], *, several: bool) -> list[Block]:
     untold = [head[at] for at in range(3, len(head) - 1) if at not in told]
     blocks: list[Block] = [
         Table(
-            caption="Speed of every load; intervals are over repeats, and over prompts for accept lengths",
+            caption="Speed of every load; intervals are over what n counts",
             head=tuple(head[at] for at in told),
             rows=tuple(tuple(row[at] for at in told) for row in rows),
             folded=len(rows) > 40,
@@ -90,8 +90,8 @@ def _throughput(lines: dict[str, list[tuple[float, Figure]]]) -> Chart:
         name="throughput",
         title="Output throughput against concurrency",
         told=f"{told}.",
-        definition=f"{definition}. Points: mean over repeats; bars: 95 % interval over repeats (Student's t), none "
-        "below three repeats. Loads that are no measurement are left out.",
+        definition=f"{definition}. Points: geometric mean over server starts, of one start over its repeats; "
+        "bars: 95 % interval over these (Student's t), none below three. Loads that are no measurement are left out.",
         x_label="users at once",
         y_label="output tokens a second",
         traces=tuple(traces),

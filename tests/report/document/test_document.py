@@ -70,6 +70,13 @@ def test_a_figure_says_value_interval_unit_and_n() -> None:
     # mean 90, sd 0.2915476, t(4) = 2.7764451: the interval of five runs
     series = runs(90.1, 89.6, 90.4, 90.0, 89.9)
     assert figure(series, load(series)).words == "90.00 [89.64, 90.36] tok/s, n=5 repeats"
+    starts = dataclasses.replace(runs(80.0, 80.0, 90.0, 90.0, 100.0, 100.0), clusters=tuple("aabbcc"))
+    told = figure(starts, load(starts))  # geometric, of three starts: 80 * 90 * 100 = 89.628^3; t(2) = 4.3027
+    assert told.words == "89.63 [67.92, 118.3] tok/s, n=3 server starts"
+    one = dataclasses.replace(series, clusters=("a",) * 5)
+    assert figure(one, load(one)).words == "90.00 [89.64, 90.36] tok/s, n=5 repeats of one server start"
+    equal = runs(90.0, 90.0, 90.0)  # a spread of nothing is no certainty
+    assert figure(equal, load(equal)).words == "90.00 tok/s, n=3 repeats"
     few = runs(90.0, 91.0)
     assert figure(few, load(few)).words == "90.50 tok/s, n=2 repeats"
     bare = Series(metric="speedup", unit="ratio", definition="d", level="summary", y=(1.5,))
@@ -177,7 +184,7 @@ def test_a_load_that_is_no_measurement_is_told_and_not_drawn() -> None:
 
 
 def test_a_trend_shows_what_the_baseline_meant_at_the_time() -> None:
-    sets = tuple(one(load(runs(value, value + 1, value + 2)), run_id=f"run-{at}", created=1000.0 * at)
+    sets = tuple(one(load(runs(value, value, value)), run_id=f"run-{at}", created=1000.0 * at)
                  for at, value in enumerate((10.0, 20.0, 30.0, 40.0)))  # fmt: skip
     moves = (
         BaselineMove(name="main", since_unix_s=500.0, run_id="run-0", measured=sets[0]),
@@ -187,8 +194,8 @@ def test_a_trend_shows_what_the_baseline_meant_at_the_time() -> None:
     (chart,) = charts(trend_section(reported(*reversed(sets), moves=moves)))
     line, main, typed = chart.traces
     assert line.x == (1.0, 2.0, 3.0, 4.0)
-    assert line.y == (11.0, 21.0, 31.0, 41.0)
-    assert (main.x, main.y) == ((2.0, 3.0, 4.0), (11.0, 11.0, 31.0))
+    assert line.y == pytest.approx((10.0, 20.0, 30.0, 40.0))
+    assert (main.x, main.y) == ((2.0, 3.0, 4.0), pytest.approx((10.0, 10.0, 30.0)))
     assert typed.y == (90.0,) * 4
 
 
