@@ -1,6 +1,6 @@
 """Under which circumstances a served benchmark was made: hard, soft, and every argument its server ran with."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from orchestrator.compare.served import LoadFigures, effective
@@ -47,7 +47,7 @@ class BenchFacts:
         found: dict[str, str | None] = {name: _told(servers, name, key) for name, key in HARD_ARGUMENTS.items()}
         for name, key in DRAFT_ARGUMENTS.items():
             found[name] = "none" if load.side == "plain" else _told(servers, name, key)
-        found["gpu"] = " + ".join(sorted(set(self._result.gpus))) or "none, CPU"
+        found["gpu"] = _gpus(self._result.gpus)
         found |= {
             "dataset": PurePosixPath(workload.source).name or workload.source,
             "prompts_sha256": workload.sha256[:16],
@@ -73,6 +73,7 @@ class BenchFacts:
             "host_cpus": str(result.host_cpus),
             "gpus_of_the_host": str(len(result.gpus)),
             "prompts_path": result.workload.source,
+            "requests_a_point": " / ".join(sorted({str(point.requests) for point in load.points})),
             "seed": str(result.workload.seed),
             "attached": str(any(server.attached for server in servers)).lower(),
             **self._soft,
@@ -93,6 +94,14 @@ class BenchFacts:
         return "flushed before each point" if flushed else "not flushed"
 
 
+def _gpus(names: Sequence[str]) -> str:
+    """The host's GPUs by name; with their numbers where there are several kinds: tp, dp and pp tell how many served."""
+    kinds = sorted(set(names))
+    if len(kinds) < 2:
+        return kinds[0] if kinds else "none, CPU"
+    return " + ".join(f"{names.count(kind)} {kind}" for kind in kinds)
+
+
 def simulated_acceptance(result: BenchResult, servers: Iterable[ServerFacts]) -> str | None:
     """The accept length that the servers pretend, `yes` where it is not told which, `no`; None = nobody tells."""
     length = next((value for server in servers if (value := effective(server, SIMULATED))), None)
@@ -111,7 +120,7 @@ def servers_of(result: BenchResult, load: LoadFigures) -> tuple[ServerFacts, ...
 def _told(servers: tuple[ServerFacts, ...], name: str, argument: str) -> str | None:
     """An argument's value in words; None = no server tells. Several starts that differ: all values."""
     values = [effective(server, argument) for server in servers]
-    known = list(dict.fromkeys(_word(value) for value in values if value is not None))
+    known = sorted({_word(value) for value in values if value is not None})
     if known:
         return " / ".join(known)
     return _ABSENT_MEANS.get(name) if any(server.arguments for server in servers) else None

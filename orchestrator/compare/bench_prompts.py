@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 from orchestrator.compare import definitions
 from orchestrator.compare.served_acceptance import LEAST_STEPS
+from orchestrator.compare.served_speed import tokens_of
 from orchestrator.records.measurement import Series
 from remote_payload.schema.bench import RequestSample, WorkloadFacts
 
@@ -30,6 +31,8 @@ def prompt_series(
             found.append(_rate(table, num_draft_tokens - 1))
     if told and all(item.histogram is not None for item in told):
         found += _depths(table, max(len(item.histogram or ()) for item in told))
+    answers = _Table(workload.sha256[:12], requests)
+    found.append(answers.ratio("output_tokens", "tokens", definitions.OUTPUT_TOKENS, tokens_of, lambda _: 1))
     known = [item for item in requests if item.cached_tokens is not None and item.prompt_tokens]
     prompts = _Table(workload.sha256[:12], known)
     found.append(prompts.ratio("cached_share", "share", definitions.CACHED_SHARE, _cached, _prompt_tokens))

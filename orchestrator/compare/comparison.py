@@ -4,7 +4,7 @@ Verdicts, of the change oriented so that more is better, its 95 % interval [lo, 
 lo > m is improved, hi < -m regressed, [lo, hi] within (-m, m) equivalent, 0 outside [lo, hi] a small change, anything
 else inconclusive, with the change that could have been seen and the samples that would be needed. A metric of which
 neither more nor less is better is `changed` where it would be improved or regressed. Without an interval it is a single
-run (or, with too few prompts, inconclusive). Never "no difference".
+run (or, with too few prompts or runs, inconclusive). A run against itself is the same run. Never "no difference".
 """
 
 from collections.abc import Mapping
@@ -23,9 +23,11 @@ Verdict = Literal[
     "changed",
     "inconclusive",
     "single run",
+    "the same run",
     "not comparable",
     "invalid",
 ]
+SideName = Literal["ours", "theirs"]
 EXIT_CODES: Mapping[Verdict, int] = {"regressed": 1, "not comparable": 4, "invalid": 5}
 """Every other verdict exits with 0; `inconclusive` and `single run` with 3 where `--strict` asks for certainty."""
 
@@ -97,7 +99,9 @@ class CaseComparison:
     varied: tuple[Difference, ...]
     """The factors under test (`--vary`)."""
     unknown: tuple[str, ...]
-    """Hard circumstances that a side does not tell."""
+    """Hard circumstances that a side does not tell: a verdict takes them to be alike."""
+    silent: tuple[SideName, ...] = ()
+    """Sides that tell no hard circumstance at all, but perhaps the tool: there everything is taken to be alike."""
     comparisons: tuple[Comparison, ...]
     verdict: Verdict
 

@@ -12,6 +12,7 @@ ACCEPT_RATE = "accepted drafts / drafts that were verified ({drafts} a verify st
 OUTPUT_THROUGHPUT = "output tokens / seconds from the first send to the last token"
 TOTAL_THROUGHPUT = "prompt and output tokens / seconds from the first send to the last token"
 REQUEST_THROUGHPUT = "answered requests / seconds from the first send to the last token"
+OUTPUT_TOKENS = "output tokens / answered requests"
 TTFT = "seconds from the send of a request to its first token, {summary} over requests"
 TPOT = "seconds a token after the first chunk of a request, {summary} over requests"
 E2E = "seconds from the send of a request to its last token, {summary} over requests"

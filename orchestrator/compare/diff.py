@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 from orchestrator.compare.asked import Asked
 from orchestrator.compare.comparison import CaseComparison, Comparison, Difference, SetComparison, Verdict
 from orchestrator.compare.fingerprint import circumstances, implied, require_known
-from orchestrator.compare.matching import matched
-from orchestrator.compare.pairing import compare_metrics
+from orchestrator.compare.matching import case_words, matched
+from orchestrator.compare.pairing import Barred, compare_metrics
 from orchestrator.compare.pooling import Case, Operand, pooled
+from orchestrator.compare.same_work import same_numbers, unlike_work
 from orchestrator.compare.statistics import adjust, with_bootstrap
 from orchestrator.errors import UsageError
 from orchestrator.records.measurement import Measurement
@@ -27,6 +28,7 @@ WEIGHT: tuple[Verdict, ...] = (
     "inconclusive",
     "single run",
     "equivalent",
+    "the same run",
 )
 """Which verdict stands for several: the first that is among them."""
 UNSURE: tuple[Verdict, ...] = ("inconclusive", "single run")
@@ -82,7 +84,11 @@ def is_unsure(found: SetComparison, asked: Asked) -> bool:
 def _compared(ours: Operand, theirs: Operand, asked: Asked) -> SetComparison:
     mine, other = pooled(ours, asked.keeps), pooled(theirs, asked.keeps)
     pairs = matched(mine, other, implied(asked.vary))
-    cases = tuple(compare_case(a, b, asked, typed=theirs.is_typed or ours.is_typed) for a, b in pairs.pairs)
+    same = {one.run_id for one in ours.sets} == {one.run_id for one in theirs.sets}
+    cases = tuple(
+        compare_case(a, b, asked, typed=theirs.is_typed or ours.is_typed, same=same and same_numbers(a, b))
+        for a, b in pairs.pairs
+    )
     notes = [
         *dict.fromkeys((*theirs.notes, *ours.notes)),
         *pairs.notes,
@@ -90,6 +96,7 @@ def _compared(ours: Operand, theirs: Operand, asked: Asked) -> SetComparison:
         *_mixed(ours, mine),
         *_mixed(theirs, other),
         *_unvaried(cases, asked),
+        *_unlike(cases),
     ]
     return SetComparison(
         ours=ours.sets,
@@ -104,11 +111,19 @@ def _compared(ours: Operand, theirs: Operand, asked: Asked) -> SetComparison:
     )
 
 
-def compare_case(ours: Measurement, theirs: Measurement, asked: Asked, *, typed: bool) -> CaseComparison:
-    """One load on two sides, not corrected yet for what else is compared; `typed`: a side is somebody's bare number."""
+def compare_case(
+    ours: Measurement, theirs: Measurement, asked: Asked, *, typed: bool, same: bool = False
+) -> CaseComparison:
+    """One load on two sides, not corrected yet for what else is compared.
+
+    `typed`: a side is somebody's bare number; `same`: both are the very same run.
+    """
     alike = circumstances(ours, theirs, asked.vary)
-    barred = _barred(ours, theirs, alike.hard)
-    lines = compare_metrics(ours, theirs, asked, barred=None if asked.force else barred, typed=typed)
+    verdict = _barred(ours, theirs, alike.hard, same=same)
+    barred = Barred()
+    if not asked.force:
+        note = "it is the same run on both sides" if verdict == "the same run" else ""
+        barred = Barred(verdict=verdict, note=note, speeds=unlike_work(ours, theirs, alike.varied))
     return CaseComparison(
         case=ours.case,
         ours=ours,
@@ -118,15 +133,20 @@ def compare_case(ours: Measurement, theirs: Measurement, asked: Asked, *, typed:
         arguments=alike.arguments,
         varied=alike.varied,
         unknown=alike.unknown,
-        comparisons=lines,
-        verdict=barred or "not comparable",
+        silent=alike.silent,
+        comparisons=compare_metrics(ours, theirs, asked, barred=barred, typed=typed),
+        verdict=verdict or "not comparable",
     )
 
 
-def _barred(ours: Measurement, theirs: Measurement, hard: Sequence[Difference]) -> Verdict | None:
+def _barred(
+    ours: Measurement, theirs: Measurement, hard: Sequence[Difference], *, same: bool = False
+) -> Verdict | None:
     if ours.invalid or theirs.invalid:
         return "invalid"
-    return "not comparable" if hard else None
+    if hard:
+        return "not comparable"
+    return "the same run" if same else None
 
 
 def _settled(found: SetComparison, corrected: Mapping[int, Comparison], asked: Asked) -> SetComparison:
@@ -134,7 +154,8 @@ def _settled(found: SetComparison, corrected: Mapping[int, Comparison], asked: A
     cases = []
     for case in found.cases:
         lines = tuple(corrected.get(id(item), item) for item in case.comparisons)
-        barred = None if asked.force else _barred(case.ours, case.theirs, case.hard)
+        same = case.verdict == "the same run"
+        barred = None if asked.force else _barred(case.ours, case.theirs, case.hard, same=same)
         cases.append(dataclasses.replace(case, comparisons=lines, verdict=barred or _case_verdict(lines, asked)))
     return dataclasses.replace(found, cases=tuple(cases), verdict=overall([case.verdict for case in cases]))
 
@@ -175,6 +196,16 @@ def _mixed(operand: Operand, measured: Mapping[Case, Measurement]) -> list[str]:
         return []
     names = {fact.name for item in measured.values() for fact in item.hard if fact.value and " / " in fact.value}
     return [f"{operand.label}: {name} differs between its runs" for name in sorted(names)]
+
+
+def _unlike(cases: Sequence[CaseComparison]) -> list[str]:
+    """Loads whose speeds are not compared, with the reason."""
+    by_reason: dict[str, list[str]] = {}
+    for case in cases:
+        reason = unlike_work(case.ours, case.theirs, case.varied)
+        if reason:
+            by_reason.setdefault(reason, []).append(case_words(case.case) or "all")
+    return [f"speeds are of unlike work: {why} ({', '.join(loads)})" for why, loads in by_reason.items()]
 
 
 def _unvaried(cases: Sequence[CaseComparison], asked: Asked) -> list[str]:

@@ -5,7 +5,8 @@ The vocabulary of facts. Hard: `target`, `draft`, `algorithm`, `num_steps`, `eag
 `prompts`, `temperature`, `top_p`, `top_k`, `max_new_tokens`, `ignore_eos`, `harness`, `simulated_acceptance`,
 `cache_policy`; the load itself (`side`, `concurrency`, `request_rate`, `split`) is the case. Soft: `sglang_version`,
 `attention_backend`, `cuda_graph_max_bs`, `mem_fraction_static`, `host`, ... What a side does not tell is unknown, and
-unknown is no mismatch; it is told. Other definitions of a metric are the series' own matter.
+unknown is no mismatch; it is told, also where neither side tells it. Other definitions of a metric are the series' own
+matter.
 """
 
 import difflib
@@ -13,10 +14,17 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from orchestrator.compare.bench_facts import DRAFT_ARGUMENTS, HARD_ARGUMENTS
-from orchestrator.compare.comparison import Difference
+from orchestrator.compare.comparison import Difference, SideName
 from orchestrator.errors import UsageError
 from orchestrator.records.measurement import Fact, Measurement
 
+SERVED = (
+    *HARD_ARGUMENTS,
+    *DRAFT_ARGUMENTS,
+    *("gpu", "dataset", "prompts_sha256", "prompts", "temperature", "top_p", "top_k", "max_new_tokens", "ignore_eos"),
+    *("harness", "simulated_acceptance", "cache_policy"),
+)
+"""Hard circumstances of a served benchmark: one that neither side tells is unknown as well."""
 PROMPTS = ("dataset", "prompts_sha256", "prompts", "prompts_path")
 IMPLIED = {
     "side": ("side", *DRAFT_ARGUMENTS, "simulated_acceptance"),
@@ -43,13 +51,16 @@ class Circumstances:
     varied: tuple[Difference, ...]
     unknown: tuple[str, ...]
     """Hard circumstances that a side does not tell."""
+    silent: tuple[SideName, ...]
+    """Sides that tell none of them, but perhaps the tool."""
 
 
 def circumstances(ours: Measurement, theirs: Measurement, vary: Collection[str] = ()) -> Circumstances:
     """Hold two measurements against each other; `vary` names the factors under test."""
     factors = implied(vary)
-    hard, unknown = _differences(_known(ours.case, ours.hard), _known(theirs.case, theirs.hard))
-    soft, _ = _differences(_known(ours.soft), _known(theirs.soft))
+    names = () if _is_drafter_test(ours) or _is_drafter_test(theirs) else SERVED
+    hard, unknown = _differences(_known(ours.case, ours.hard), _known(theirs.case, theirs.hard), names)
+    soft = _soft(ours, theirs)
     soft = [item for item in soft if item.name not in {difference.name for difference in hard}]
     if _same("prompts_sha256", ours, theirs):  # the very same prompts under another name
         soft += [item for item in hard if item.name == "dataset"]
@@ -63,7 +74,33 @@ def circumstances(ours: Measurement, theirs: Measurement, vary: Collection[str] 
         arguments=tuple(item for item in arguments if item.name not in factors),
         varied=tuple(item for item in (*hard, *soft, *arguments) if item.name in factors),
         unknown=tuple(name for name in unknown if name not in factors),
+        silent=_silent(ours, theirs),
     )
+
+
+def _is_drafter_test(measurement: Measurement) -> bool:
+    return any(fact.name == "split" for fact in measurement.case)
+
+
+def _silent(ours: Measurement, theirs: Measurement) -> tuple[SideName, ...]:
+    def is_silent(one: Measurement) -> bool:
+        return not any(fact.value for fact in one.hard if fact.name != "harness")
+
+    sides: tuple[tuple[SideName, Measurement], ...] = (("ours", ours), ("theirs", theirs))
+    return tuple(name for name, one in sides if is_silent(one))
+
+
+def _soft(ours: Measurement, theirs: Measurement) -> list[Difference]:
+    """Soft circumstances that differ, also where a side alone tells them; not where a side tells none at all."""
+    mine, other = _known(ours.soft), _known(theirs.soft)
+    if not any(mine.values()) or not any(other.values()):
+        return []
+    names = dict.fromkeys((*mine, *other))
+    return [
+        Difference(name=name, ours=mine.get(name), theirs=other.get(name))
+        for name in names
+        if mine.get(name) != other.get(name)
+    ]
 
 
 def _arguments(ours: Measurement, theirs: Measurement) -> list[Difference]:
@@ -117,10 +154,12 @@ def _known(*groups: tuple[Fact, ...]) -> dict[str, str | None]:
     return {fact.name: fact.value for group in groups for fact in group}
 
 
-def _differences(ours: dict[str, str | None], theirs: dict[str, str | None]) -> tuple[list[Difference], list[str]]:
-    """What differs, and the names that a side does not tell."""
+def _differences(
+    ours: dict[str, str | None], theirs: dict[str, str | None], asked: Iterable[str]
+) -> tuple[list[Difference], list[str]]:
+    """What differs, and the names that a side does not tell, of those `asked` for as well."""
     found, unknown = [], []
-    for name in dict.fromkeys((*ours, *theirs)):
+    for name in dict.fromkeys((*ours, *theirs, *asked)):
         mine, other = ours.get(name), theirs.get(name)
         if mine is None or other is None:
             unknown.append(name)

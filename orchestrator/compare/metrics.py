@@ -24,6 +24,11 @@ class Metric:
     """Whether it decides the verdict of a whole comparison (with Holm's correction over the primary ones)."""
 
     @property
+    def is_speed(self) -> bool:
+        """Whether it says how fast a server was, which depends on how much work it was given."""
+        return self.unit in ("tok/s", "req/s", "s", "ratio")
+
+    @property
     def is_accept_length(self) -> bool:
         """Whether it counts the bonus token of every verify step, and is 1 at the least."""
         return self.unit == "tokens" and self.name.rpartition(".")[2] in BONUS_IN
@@ -50,6 +55,7 @@ METRICS = {
         _ratio("itl_s", "s", 0.02, lower=True),
         _ratio("ttft_s", "s", 0.05, lower=True),
         _ratio("e2e_s", "s", 0.05, lower=True),
+        Metric(name="output_tokens", unit="tokens", better="neither", margin=0.05, change="ratio"),
         Metric(name="first_step_accuracy", unit="share", better="higher", margin=0.01, change="difference"),
         Metric(name="accept_rate", unit="share", better="higher", margin=0.01, change="difference"),
         Metric(name="cached_share", unit="share", better="neither", margin=0.01, change="difference"),

@@ -10,17 +10,29 @@ from orchestrator.compare.statistics import compare_series, estimate
 from orchestrator.compare.stats import UNKNOWN, Estimate
 from orchestrator.records.measurement import Measurement, Series
 
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Barred:
+    """What is not held against each other."""
+
+    verdict: Verdict | None = None
+    """Of the whole load; None = it may be compared."""
+    note: str = ""
+    speeds: str = ""
+    """Why its speeds may not be, in words."""
+
+
 FEW = 3
 """Figures of a side up to which it is somebody's number, and worth saying what else could be held against ours."""
 
 
 def compare_metrics(
-    ours: Measurement, theirs: Measurement, asked: Asked, *, barred: Verdict | None, typed: bool
+    ours: Measurement, theirs: Measurement, asked: Asked, *, barred: Barred, typed: bool
 ) -> tuple[Comparison, ...]:
     """A comparison for every metric of both sides, and for each that only the other side has.
 
-    `barred`: why the sides are not held against each other; then both figures are shown, without a change. `typed`: a
-    side is a number that somebody gave, whose definition is taken to be ours.
+    What is `barred` is shown with both figures and no change. `typed`: a side is a number that somebody gave, whose
+    definition is taken to be ours.
     """
     mine, other = ({item.metric: item for item in side.series} for side in (ours, theirs))
     wanted = [name for name in dict.fromkeys((*mine, *other)) if not asked.metrics or name in asked.metrics]
@@ -35,7 +47,7 @@ def compare_metrics(
         elif name in other or name in asked.metrics:
             has = tuple(mine) if len(other) <= FEW else ()
             found.append(_one(metric, mine.get(name), other.get(name), margin, has))
-    return tuple(found if barred is None else (_barred(item, barred) for item in found))
+    return tuple(_unless_barred(item, barred) for item in found)
 
 
 def figure_of(metric: Metric, series: Series) -> Estimate:
@@ -70,9 +82,13 @@ def _one(metric: Metric, ours: Series | None, theirs: Series | None, margin: flo
     )
 
 
-def _barred(item: Comparison, verdict: Verdict) -> Comparison:
-    """Without what its samples alone would say: the circumstances are the reason."""
-    return dataclasses.replace(_without_change(item, verdict), note="")
+def _unless_barred(item: Comparison, barred: Barred) -> Comparison:
+    """Without what its samples alone would say, where circumstances speak against a change."""
+    if barred.verdict is not None:
+        return dataclasses.replace(_without_change(item, barred.verdict), note=barred.note)
+    if barred.speeds and item.metric.is_speed and item.change.value is not None:
+        return dataclasses.replace(_without_change(item, "not comparable"), note=barred.speeds)
+    return item
 
 
 def _without_change(item: Comparison, verdict: Verdict) -> Comparison:

@@ -72,7 +72,7 @@ def _joined(groups: Sequence[tuple[Fact, ...]]) -> tuple[Fact, ...]:
             known = values.setdefault(fact.name, {})
             if fact.value is not None:
                 known[fact.value] = None
-    return tuple(Fact(name=name, value=" / ".join(known) or None) for name, known in values.items())
+    return tuple(Fact(name=name, value=" / ".join(sorted(known)) or None) for name, known in values.items())
 
 
 def _summed(histograms: Sequence[tuple[int, ...]]) -> tuple[int, ...]:

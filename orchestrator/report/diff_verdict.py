@@ -3,6 +3,7 @@
 from orchestrator.compare.asked import Asked
 from orchestrator.compare.comparison import CaseComparison, Comparison, SetComparison
 from orchestrator.compare.diff import UNSURE
+from orchestrator.report.diff_assumed import assumed, condition
 from orchestrator.report.diff_words import (
     KEYS,
     Names,
@@ -23,10 +24,11 @@ def verdict_lines(found: SetComparison, asked: Asked, names: Names = KEYS) -> li
     if led is None:
         return [f"{found.verdict.capitalize()}: {ours} against {theirs}{_why(found, names)}", *_hints(found)]
     case, item = led
-    lines = [f"{_opening(found)}: {sentence(case, item, (ours, theirs), names)}"]
+    lines = [f"{_opening(found, condition(case))}: {sentence(case, item, (ours, theirs), names)}"]
     told = definition(case, item.metric.name)
     if told:
         lines.append(f"{names.metric(item.metric.name)}: {told}")
+    lines += assumed(case, ours, theirs)
     if item.verdict == "equivalent":
         lines.append(
             f"equivalent means: no difference larger than {margin_words(item)}, by the 95 % interval{_tost(item)}"
@@ -50,12 +52,13 @@ def _tost(item: Comparison) -> str:
     return f" (two one-sided tests: p {'< 0.0001' if p < 0.0001 else f'= {p:.2g}'})"
 
 
-def _opening(found: SetComparison) -> str:
+def _opening(found: SetComparison, condition: str) -> str:
     word = {
         "single run": "Single run, not tested",
         "small change": "Small change, within the margin or not resolved against it",
         "inconclusive": "Inconclusive",
     }.get(found.verdict, found.verdict.capitalize())
+    word += condition
     others = sorted({case.verdict for case in found.cases} - {found.verdict})
     return f"{word} (other loads: {', '.join(others)})" if others else word
 
@@ -64,7 +67,8 @@ def reasons(found: SetComparison, names: Names = KEYS) -> tuple[str, ...]:
     """What stands against a comparison, a few words each; with the load, where it is not so at every load."""
     by_reason: dict[str, list[str]] = {}
     for case in found.cases:
-        if found.verdict in (case.verdict, "single run"):  # a sound load says nothing about why another is none
+        # A sound load says nothing about why another is none.
+        if found.verdict in (case.verdict, "single run") or _is_forced(case):
             for text in dict.fromkeys(_case_reasons(case, found, names)):
                 by_reason.setdefault(text, []).append(names.load(case.case))
     if not found.cases:
@@ -74,6 +78,12 @@ def reasons(found: SetComparison, names: Names = KEYS) -> tuple[str, ...]:
         text if len(loads) == every else f"{text} ({', '.join(loads[:2])}{', ...' if len(loads) > 2 else ''})"
         for text, loads in by_reason.items()
     )
+
+
+def _is_forced(case: CaseComparison) -> bool:
+    """Whether it has a verdict although something speaks against it."""
+    stands_against = case.hard or case.ours.invalid or case.theirs.invalid
+    return bool(stands_against) and case.verdict not in ("invalid", "not comparable")
 
 
 def _why(found: SetComparison, names: Names) -> str:
@@ -88,7 +98,7 @@ def _case_reasons(case: CaseComparison, found: SetComparison, names: Names) -> l
     reasons = [f"{found.ours_label}: {text}" for text in case.ours.invalid]
     reasons += [f"{found.theirs_label}: {text}" for text in case.theirs.invalid]
     reasons += [difference_words(item) for item in case.hard]
-    if not reasons:
+    if not reasons and case.verdict in ("invalid", "not comparable", "single run"):
         same = [item for item in case.comparisons if item.verdict == case.verdict and item.note]
         reasons = [f"{names.metric(item.metric.name)}: {item.note}" for item in same]
     return reasons or (["no metric is on both sides"] if case.verdict == "not comparable" else [])

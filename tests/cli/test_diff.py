@@ -35,7 +35,7 @@ def test_a_regression_and_an_improvement_and_their_exit_codes(store: Store, eagl
     better = eagle("diff", "low", "high", "--json")
     assert (better.code, better.json["verdict"]) == (0, "improved")
     same = eagle("diff", "high", "--against", "high", "--json")
-    assert (same.code, same.json["verdict"]) == (0, "equivalent")
+    assert (same.code, same.json["verdict"]) == (0, "the same run")
 
 
 def test_the_report_fits_eighty_columns(store: Store, eagle: Eagle, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ from orchestrator.compare.comparison import CaseComparison, Comparison, SetCompa
 from orchestrator.compare.diff import compare_many, compare_sets, is_unsure, overall
 from orchestrator.compare.pooling import Operand
 from orchestrator.errors import UsageError
-from orchestrator.records.measurement import Measurement, MeasurementSet, Series
+from orchestrator.records.measurement import Fact, Measurement, MeasurementSet, Series
 from orchestrator.report.diff_verdict import verdict_lines
 from tests.support.made_sets import CASE, lengths, measurement, measurement_set, throughputs
 
@@ -84,6 +84,8 @@ def test_soft_circumstances_and_arguments_are_told_and_do_not_bar() -> None:
     assert found.verdict == "improved"
     assert [(item.name, item.ours, item.theirs) for item in found.soft] == [("host", "gpu2", "gpu1")]
     assert [item.name for item in found.arguments] == ["page_size"]
+    alone = only(compared(measurement(throughputs(*BETTER), soft={"host": "gpu1", "seed": "1"}), theirs))
+    assert [(item.name, item.ours, item.theirs) for item in alone.soft] == [("seed", "1", None)]
 
 
 def test_what_a_side_does_not_tell_is_unknown_and_no_mismatch() -> None:
@@ -189,7 +191,7 @@ def test_runs_of_one_side_are_put_together_and_what_varies_among_them_is_told() 
     assert (line(found, "output_throughput_tok_s").n_ours, found.verdict) == (3, "improved")
     mixed = Operand(label="mixed", sets=(run("c", 100.0, 100.4), run("d", 99.6, 100.1, gpu="NVIDIA H100")))
     barred = compare_sets(mixed, old, Asked())
-    assert only(barred).hard[0].ours == "NVIDIA H200 / NVIDIA H100"
+    assert only(barred).hard[0].ours == "NVIDIA H100 / NVIDIA H200"
     assert barred.notes == ("mixed: gpu differs between its runs",)
 
 
@@ -203,6 +205,67 @@ def test_a_run_on_both_sides_is_told() -> None:
     loads = [measurement(throughputs(*BASE), case={**CASE, "concurrency": users}) for users in ("1", "4")]
     within = compare_sets(side(loads[0]), side(loads[1]), Asked(vary=("concurrency",)))
     assert within.notes == ()  # one run, but no load of it is on both sides
+
+
+def test_a_run_against_itself_is_the_same_run_and_nothing_is_judged() -> None:
+    one = side(measurement(throughputs(*BASE), lengths([20.0] * 6, [10.0] * 6)), label="a")
+    found = compare_sets(one, one, Asked())
+    item = line(found, "output_throughput_tok_s")
+    assert (found.verdict, item.verdict, item.change.value) == ("the same run", "the same run", None)
+    assert item.ours.value == item.theirs.value == pytest.approx(90.0, abs=1e-3)
+    assert item.note == "it is the same run on both sides"
+    assert compare_sets(one, one, Asked(force=True)).verdict == "equivalent"
+    plain = side(measurement(throughputs(*WORSE), case={**CASE, "side": "plain"}), label="a")
+    assert compare_sets(one, plain, Asked(vary=("side",))).verdict == "improved"  # its other side is not itself
+
+
+def shares(cached: float, tokens: float = 100.0) -> tuple[Series, Series]:
+    """Six prompts of which so much came from the cache, answered with so many tokens."""
+    made = lengths([100.0 * cached] * 6, [100.0] * 6)
+    share = dataclasses.replace(made, metric="cached_share", unit="share", definition="cached")
+    return share, dataclasses.replace(made, metric="output_tokens", y=(tokens,) * 6, x=(1.0,) * 6)
+
+
+@pytest.mark.parametrize(
+    ("ours", "words"),
+    [
+        (shares(0.9), "the prefix cache held 90.0 % of our prompt tokens and 0.0 % of theirs"),
+        (shares(0.0, 60.0), "our outputs are 60.0 tokens long, theirs 100.0"),
+    ],
+)
+def test_speeds_of_unlike_work_are_not_comparable_and_acceptance_is(ours: tuple[Series, ...], words: str) -> None:
+    tokens, verifies = [20.0, 22.0, 19.0, 25.0, 21.0, 23.0], [10.0, 11.0, 10.0, 12.0, 10.0, 11.0]
+    theirs = measurement(throughputs(*BASE), lengths(tokens, verifies), *shares(0.0))
+    mine = measurement(throughputs(*BETTER), lengths([value * 0.8 for value in tokens], verifies), *ours)
+    found = compared(mine, theirs)
+    speed = line(found, "output_throughput_tok_s")
+    assert (speed.verdict, speed.change.value, speed.note) == ("not comparable", None, words)
+    assert (line(found, "accept_length_pooled").verdict, found.verdict) == ("regressed", "regressed")
+    assert found.notes == (f"speeds are of unlike work: {words} (side=spec concurrency=1)",)
+    assert compared(mine, theirs, metrics=("output_throughput_tok_s",)).verdict == "not comparable"
+    forced = compared(mine, theirs, force=True)
+    assert line(forced, "output_throughput_tok_s").verdict == "improved"
+    other = measurement(throughputs(*BETTER), *ours, hard={"cache_policy": "not flushed"})
+    flushed = dataclasses.replace(theirs, hard=(*theirs.hard, Fact(name="cache_policy", value="flushed")))
+    varied = compared(other, flushed, vary=("cache_policy",))
+    assert line(varied, "output_throughput_tok_s").verdict == "improved"
+    near = measurement(throughputs(*BETTER), lengths(tokens, verifies), *shares(0.04, 104.0))
+    assert compared(near, theirs).verdict == "improved"
+
+
+def test_what_nobody_tells_is_told_and_a_side_that_tells_nothing_is_named() -> None:
+    bare = [
+        Measurement(case=measurement(throughputs(1.0)).case, series=(throughputs(*values),))
+        for values in (BETTER, BASE)
+    ]
+    found = only(compared(*bare))
+    assert (found.verdict, found.silent) == ("improved", ("ours", "theirs"))
+    assert {"target", "gpu", "temperature", "cache_policy"} <= set(found.unknown)
+    known = measurement(throughputs(*BASE), hard={"top_k": None})
+    assert only(compared(bare[0], known)).silent == ("ours",)
+    assert only(compared(known, known, force=True)).unknown == ("top_k",)  # told by neither
+    drafter = measurement(throughputs(*BASE), case={"split": "train"})
+    assert only(compared(drafter, drafter, force=True)).unknown == ()
 
 
 def test_margins_of_ones_own_replace_the_catalogues() -> None:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from orchestrator.compare import definitions
+from orchestrator.compare.fingerprint import SERVED
 from orchestrator.records import RunRecord
 from orchestrator.records.measurement import Fact, Measurement, MeasurementSet, Series
 from orchestrator.store import Store
@@ -14,7 +15,13 @@ from remote_payload.schema.bench_job import BenchJob
 from tests.support.made_runs import made_run, packed_json_lines, put_files
 
 CASE = {"side": "spec", "concurrency": "1"}
-HARD = {"target": "/srv/target", "draft": "/srv/draft", "gpu": "NVIDIA H200", "prompts_sha256": "ab" * 8}
+HARD = {
+    **dict.fromkeys(SERVED, "as ever"),
+    "target": "/srv/target",
+    "draft": "/srv/draft",
+    "gpu": "NVIDIA H200",
+    "prompts_sha256": "ab" * 8,
+}
 
 
 def put_bench(

@@ -1,8 +1,8 @@
 """Throughput and latency by server start: all repeats on one start are one sample, however many they are.
 
 What a start was dealt - memory layout, tuned kernels, the machine's mood - is the same in all its repeats and another
-in the next start's. An interval over repeats leaves that out: taken for one over starts it finds changes where there are
-none. So a start counts by its mean, and where a side has one start alone its repeats are told beside, never judged.
+in the next start's. An interval over repeats leaves that out: taken for one over starts it finds changes where there
+are none. So a start counts by its mean; where a side has one start alone its repeats are told beside, never judged.
 """
 
 import math

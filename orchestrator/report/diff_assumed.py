@@ -1,0 +1,30 @@
+"""What a verdict takes for granted: circumstances that must be alike and that a side does not tell."""
+
+from collections.abc import Collection
+
+from orchestrator.compare.comparison import CaseComparison, Verdict
+
+JUDGED: Collection[Verdict] = ("improved", "regressed", "changed", "equivalent", "small change")
+"""Verdicts that would not stand if something else differed as well."""
+MOST = 6
+"""Names that are told one by one."""
+CONDITION = ", if all else was alike"
+
+
+def condition(case: CaseComparison) -> str:
+    """Behind the verdict's word where a side tells no circumstance at all; empty elsewhere."""
+    return CONDITION if case.silent and case.verdict in JUDGED else ""
+
+
+def assumed(case: CaseComparison, ours: str, theirs: str) -> list[str]:
+    """A sentence on what is taken to be alike; none where everything is told, or nothing is judged."""
+    if case.verdict not in JUDGED or not case.unknown:
+        return []
+    who = [label for side, label in (("ours", ours), ("theirs", theirs)) if side in case.silent]
+    if who:
+        both = " and ".join(dict.fromkeys(who))
+        verb = "tells" if len(who) == 1 else "tell"
+        return [f"{both} {verb} none of what must be alike (target, drafter, GPU, prompts, ...): taken to be alike"]
+    names = ", ".join(case.unknown[:MOST])
+    more = f" and {len(case.unknown) - MOST} more" if len(case.unknown) > MOST else ""
+    return [f"not told by a side, and taken to be alike: {names}{more}"]

@@ -1,0 +1,38 @@
+from orchestrator.compare.asked import Asked
+from orchestrator.compare.diff import compare_sets
+from orchestrator.compare.pooling import Operand
+from orchestrator.records.measurement import Measurement, Series
+from orchestrator.report.diff_verdict import verdict_lines
+from tests.compare.test_diff import BASE, BETTER, side
+from tests.support.made_sets import CASE, measurement, measurement_set, throughputs
+
+
+def told(ours: Operand, theirs: Operand, **asked: bool) -> list[str]:
+    how = Asked(**asked)  # type: ignore[arg-type]
+    return verdict_lines(compare_sets(ours, theirs, how), how)
+
+
+def test_a_verdict_says_what_it_takes_to_be_alike() -> None:
+    ours = side(measurement(throughputs(*BETTER)), label="new")
+    assert not any("alike" in line for line in told(ours, side(measurement(throughputs(*BASE)), label="old")))
+    partly = told(ours, side(measurement(throughputs(*BASE), hard={"gpu": None, "tp": None}), label="old"))
+    assert partly[0].startswith("Improved: ")
+    assert "not told by a side, and taken to be alike: tp, gpu" in partly
+    number = Series(metric="output_throughput_tok_s", unit="tok/s", definition="", level="summary", y=(90.0,))
+    typed = side(Measurement(case=(), series=(number,)), label="baseline plain", origin="typed")
+    bare = told(ours, typed)
+    assert bare[0].startswith("Improved, if all else was alike: ")
+    words = "baseline plain tells none of what must be alike (target, drafter, GPU, prompts, ...): taken to be alike"
+    assert words in bare
+
+
+def test_a_forced_verdict_names_what_stands_against_it_and_no_notes_of_sound_loads() -> None:
+    loads = [
+        measurement(throughputs(*values), case={**CASE, "concurrency": users}, **more)
+        for users, values, more in (("1", (80.0, 81.0, 82.0), {}), ("4", BETTER, {"invalid": ("3 of 8 failed",)}))
+    ]
+    base = [measurement(throughputs(*BASE[:3]), case={**CASE, "concurrency": users}) for users in ("1", "4")]
+    ours = Operand(label="new", sets=(measurement_set(*loads, run_id="new"),))
+    lines = told(ours, Operand(label="old", sets=(measurement_set(*base, run_id="old"),)), force=True)
+    forced = next(line for line in lines if line.startswith("forced: "))
+    assert forced == "forced: the sides are not comparable: new: 3 of 8 failed (side=spec concurrency=4)"
