@@ -73,6 +73,11 @@ def _dispatch(verb: str, request: str, writer: FrameWriter, archive: Path) -> No
         from remote_payload.sweep.identity import identify
 
         identify(from_json(IdentifyRequest, request), writer.send)
+    elif verb == "top":
+        from remote_payload.schema.top import TopRequest
+        from remote_payload.top import top
+
+        top(from_json(TopRequest, request), writer.send)
     else:
         from remote_payload.probe import probe
 

@@ -10,6 +10,7 @@ from remote_payload.schema.record import Record, SchemaError, from_value, parse_
 from remote_payload.schema.requests import CancelAnswer, StatusAnswer
 from remote_payload.schema.run import Manifest, RunState
 from remote_payload.schema.sweep import PathIdentity, SweepAttempt
+from remote_payload.schema.top import TopFacts
 
 
 class LaunchedFrame(Record):
@@ -118,6 +119,13 @@ class IdentifyFrame(Record):
     paths: tuple[PathIdentity, ...]
 
 
+class TopFrame(Record):
+    """Answer of `top`."""
+
+    kind: Literal["top"] = "top"
+    facts: TopFacts
+
+
 Frame = (
     LaunchedFrame
     | StateFrame
@@ -130,6 +138,7 @@ Frame = (
     | StatusFrame
     | CancelFrame
     | ProbeFrame
+    | TopFrame
     | SweepFrame
     | IdentifyFrame
 )
@@ -145,6 +154,7 @@ FRAME_KINDS: dict[str, type[Frame]] = {
     "status": StatusFrame,
     "cancel": CancelFrame,
     "probe": ProbeFrame,
+    "top": TopFrame,
     "sweep": SweepFrame,
     "identify": IdentifyFrame,
 }

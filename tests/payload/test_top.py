@@ -1,0 +1,74 @@
+"""What `top` tells: devices, leases, who waits, and who uses a leased device all the same."""
+
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from remote_payload.leases import Leases
+from remote_payload.schema.top import TopRequest
+from remote_payload.schema.waiting import Holder
+from tests.payload.rig import NONCE, Rig
+from tests.payload.test_waiting import GPUS, SMI
+
+
+def holder(run_id: str, pid: int) -> Holder:
+    return Holder(run_id=run_id, user="ann", uid=os.getuid(), pid=pid, since_unix_s=1.0, gpus=1)
+
+
+def asked(rig: Rig, leases: Path, path: str) -> Any:
+    request = TopRequest(nonce=NONCE, root=str(rig.root), leases=str(leases))
+    (frame,) = rig.call("top", request, env={**os.environ, "PATH": path})
+    return frame.facts  # type: ignore[union-attr]
+
+
+@pytest.fixture
+def tool(tmp_path: Path) -> str:
+    script = tmp_path / "bin" / "nvidia-smi"
+    script.parent.mkdir()
+    script.write_text(f"#!/bin/sh\n{SMI.format(folder=tmp_path)}\n")
+    script.chmod(0o755)
+    for name, text in (("gpus", GPUS), ("apps", ""), ("listing", "")):
+        (tmp_path / name).write_text(text)
+    return f"{script.parent}:/usr/bin:/bin"
+
+
+def test_who_holds_who_waits_and_who_strays(rig: Rig, tmp_path: Path, tool: str) -> None:
+    folder = tmp_path / "leases"
+    ours, waiting = Leases(folder, holder("r1", os.getpid())), Leases(folder, holder("r2", os.getpid()))
+    ours.take(["GPU-aaaa"], 1)
+    waiting.queue_up()
+    child = subprocess.Popen(["sleep", "600"])
+    try:
+        (tmp_path / "apps").write_text(f"GPU-aaaa, {child.pid}, 100\nGPU-aaaa, 1, 200\nGPU-bbbb, 1, 300\n")
+        facts = asked(rig, folder, tool)
+    finally:
+        child.kill()
+        child.wait()
+    first, second = facts.gpus
+    assert (first.leased, first.holder.run_id, [item.pid for item in first.strays]) == (True, "r1", [1])
+    assert (second.leased, second.holder, second.strays) == (False, None, ())
+    assert "pid 1" in second.why_not_free
+    assert [item.run_id for item in facts.queue] == ["r2"]
+    assert (facts.gpu_answer, facts.lease_problem) == ("ok", None)
+    ours.close()
+    waiting.close()
+
+
+def test_a_host_where_nobody_ever_leased(rig: Rig, tmp_path: Path, tool: str) -> None:
+    facts = asked(rig, tmp_path / "leases", tool)
+    assert [(use.leased, use.why_not_free) for use in facts.gpus] == [(False, None), (False, None)]
+    assert not (tmp_path / "leases").exists()
+
+
+def test_leases_that_cannot_be_read_are_told(rig: Rig, tmp_path: Path, tool: str) -> None:
+    (tmp_path / "leases").mkdir()
+    (tmp_path / "leases" / "GPU-aaaa.lease").symlink_to(tmp_path / "gpus")
+    assert "GPU-aaaa.lease" in asked(rig, tmp_path / "leases", tool).lease_problem
+
+
+def test_a_host_without_the_tool(rig: Rig, tmp_path: Path) -> None:
+    facts = asked(rig, tmp_path / "leases", "/usr/bin:/bin")
+    assert (facts.gpu_answer, facts.gpus) == ("no_nvidia_smi", ())
