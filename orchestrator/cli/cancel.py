@@ -2,7 +2,7 @@
 
 import click
 
-from orchestrator.cli import console
+from orchestrator.cli import showing
 from orchestrator.cli.options import (
     Seconds,
     accept_new_option,
@@ -30,7 +30,7 @@ def cancel(run_id: str, host_name: str | None, grace_s: float, *, accept_new: bo
     run_id, host_name = host_of(run_id, host_name, store)
     with open_session(host_name, tell_what_matters, accept_new=accept_new) as session:
         answer = pipeline.cancel(session, run_id, grace_s, store)
-    console.show_cancel(answer, as_json=as_json)
+    showing.show_cancel(answer, as_json=as_json)
     if answer.survivors:
         pids = ", ".join(map(str, answer.survivors))
         raise JobError(f"these processes of {run_id} could not be killed: {pids}", hint=f"look at them on {host_name}")

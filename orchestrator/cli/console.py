@@ -17,13 +17,6 @@ from orchestrator.errors import Eagle3Error, OutputClosedError, OutputError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from orchestrator.records import RunRecord
-    from orchestrator.report.content import RunReport
-    from orchestrator.report.question import Question
-    from orchestrator.report.views import View
-    from orchestrator.store import Store
-    from remote_payload.schema import CancelAnswer, StatusAnswer
-
 _RED, _YELLOW, _CYAN, _PLAIN = "\x1b[31m", "\x1b[33m", "\x1b[36m", "\x1b[0m"
 _LINE_CONTROLS = "\n\r\t\b"  # what a progress line of a job needs, and no terminal is harmed by
 WIDTH = 110
@@ -147,66 +140,6 @@ def open_closed_streams() -> None:
 def silence(stream: TextIO) -> None:
     """It cannot be written: let the interpreter's last flush go nowhere instead of failing."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-
-
-def show_launched(record: "RunRecord", *, as_json: bool) -> None:
-    """A detached run: its id is the data."""
-    if as_json:
-        out_json({"run_id": record.run_id, "host": record.host.name, "phase": record.phase})
-    else:
-        out(record.run_id)
-
-
-def show_run(
-    record: "RunRecord",
-    store: "Store",
-    *,
-    as_json: bool,
-    view: "View" = "report",
-    question: "Question | None" = None,
-    kept: bool = True,
-) -> "RunReport | None":
-    """A run with everything that can be said about its result; `question` is what its reader adds to the measured.
-
-    `kept`: whether it can be shown again; the demonstration's store goes away. Returns what was said; None = nothing.
-    """
-    if not as_json and not store.has_figures(record):
-        from orchestrator.report.head import head
-
-        out("\n".join(head(record, width())))  # the whole report would cost the import of numpy
-        return None
-    from orchestrator.review import review
-
-    report = review(store, record, question)
-    if as_json:
-        from orchestrator.report.json import run_json
-
-        out_json(run_json(report))
-    else:
-        from orchestrator.report.views import view_text
-
-        out(view_text(report, view, width=width(), kept=kept))
-    return report
-
-
-def show_status(answer: "StatusAnswer", host_name: str, *, as_json: bool) -> None:
-    """Where runs are on a host."""
-    from orchestrator.report.runs_text import status_json, status_text
-
-    if as_json:
-        out_json(status_json(answer, host_name))
-    else:
-        out(status_text(answer, host_name))
-
-
-def show_cancel(answer: "CancelAnswer", *, as_json: bool) -> None:
-    """What cancel did."""
-    from orchestrator.report.runs_text import cancel_json, cancel_text
-
-    if as_json:
-        out_json(cancel_json(answer))
-    else:
-        out(cancel_text(answer))
 
 
 def _finite(value: Any) -> Any:

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from orchestrator.cli import console
+from orchestrator.cli import console, showing
 from orchestrator.cli.expect import judge_run, require_holding, show_judged
 from orchestrator.errors import InvalidRunError
 from orchestrator.outcome import error_of
@@ -41,7 +41,7 @@ def end(
     if judgments and as_json:
         show_judged(record.run_id, judgments, as_json=True)
     if error is None or as_json:
-        report = console.show_run(record, store, as_json=as_json, question=question, kept=kept)
+        report = showing.show_run(record, store, as_json=as_json, question=question, kept=kept)
     if judgments and not as_json:
         show_judged(record.run_id, judgments, as_json=False)
     if error is not None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from orchestrator.cli import console
+from orchestrator.cli import console, showing
 from orchestrator.cli.asked import question
 from orchestrator.cli.ending import end
 from orchestrator.cli.expect import junit_option
@@ -65,7 +65,7 @@ def launch(kind: str, flags: dict[str, Any]) -> None:
         record = run_job(order, session, store, tell)
     if detach:
         console.note(f"detached; job goes on. attach with: eagle3-remote attach {record.run_id} --host {host_name}")
-        console.show_launched(record, as_json=as_json)
+        showing.show_launched(record, as_json=as_json)
     else:
         end(record, store, as_json=as_json, question=asked, junit=junit)
 

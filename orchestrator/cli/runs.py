@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from orchestrator.cli import console
+from orchestrator.cli import console, showing
 from orchestrator.cli.asked import question, step_cost_option
 from orchestrator.cli.store_commands import add_store_commands
 from orchestrator.errors import InvalidRunError, UsageError
@@ -79,7 +79,7 @@ def show(run_id: str, max_new_tokens: int | None, view: "View | None", step_cost
     record = dataclasses.replace(store.load_exact(run_id), tags=labels.tags)
     _require_standalone(record, view, step_cost, max_new_tokens)
     asked = question(step_cost, max_new_tokens)
-    console.show_run(record, store, as_json=as_json, view=view or "report", question=asked)
+    showing.show_run(record, store, as_json=as_json, view=view or "report", question=asked)
     if not as_json:
         _show_labels(labels)
 

@@ -2,7 +2,7 @@
 
 import click
 
-from orchestrator.cli import console
+from orchestrator.cli import showing
 from orchestrator.cli.options import (
     accept_new_option,
     host_of,
@@ -32,4 +32,4 @@ def status(run_id: str | None, host_name: str | None, *, accept_new: bool, as_js
     assert host_name is not None
     with open_session(host_name, tell_what_matters, accept_new=accept_new) as session:
         answer = pipeline.status(session, run_id, store)
-    console.show_status(answer, host_name, as_json=as_json)
+    showing.show_status(answer, host_name, as_json=as_json)

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from orchestrator.cli import console
+from orchestrator.cli import console, showing
 from orchestrator.cli.live import watching
 from orchestrator.cli.options import (
     Seconds,
@@ -76,7 +76,7 @@ def run(file: Path | None, host_name: str, assigned: tuple[str, ...], run_id: st
         console.note(
             f"detached; the sweep goes on. follow with: eagle3-remote sweep follow {run_id} --host {host_name}"
         )
-        console.show_launched(record, as_json=asked["as_json"])
+        showing.show_launched(record, as_json=asked["as_json"])
     else:
         show_end(run_id, store, as_json=asked["as_json"])
 
@@ -157,7 +157,7 @@ def resume(run_id: str, host_name: str | None, new_id: str | None, **asked: Any)
         if not asked["detach"]:
             follow_home(new_id, session, store, tell)
     if asked["detach"]:
-        console.show_launched(record, as_json=asked["as_json"])
+        showing.show_launched(record, as_json=asked["as_json"])
     else:
         show_end(new_id, store, as_json=asked["as_json"])
 
@@ -175,7 +175,7 @@ def cancel(run_id: str, host_name: str | None, grace_s: float, *, accept_new: bo
 
     with sweep_session(run_id, host_name, accept_new=accept_new) as (name, session, store):
         answer = pipeline.cancel(session, name, grace_s, store)
-    console.show_cancel(answer, as_json=as_json)
+    showing.show_cancel(answer, as_json=as_json)
     if answer.survivors:
         pids = ", ".join(map(str, answer.survivors))
         raise JobError(f"these processes of {name} could not be killed: {pids}")
