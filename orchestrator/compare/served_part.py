@@ -4,6 +4,9 @@ from dataclasses import dataclass
 
 from remote_payload.schema.bench import BenchResult
 
+EARLY = "the run ended early"
+"""How the reason begins why no load of such a run is a measurement by itself."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Part:

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from orchestrator.compare.bench_facts import SIMULATED, servers_of, simulated_acceptance
 from orchestrator.compare.extract_bench import Judged, LoadKey, load_key
 from orchestrator.compare.served import LoadFigures, ServedFigures
+from orchestrator.compare.served_part import EARLY
 from orchestrator.diagnosis.finding import CheckResult
 from orchestrator.diagnosis.served_measurement import CACHE, REQUESTS, TRAFFIC, check_load
 from orchestrator.diagnosis.served_pairs import BASELINE, check_baseline
@@ -29,7 +30,7 @@ def judge_loads(
     machine: Sequence[MachineSample] = (),
 ) -> Mapping[LoadKey, Judged]:
     """What speaks against each load, by what names it."""
-    common = () if figures.part is None else (f"the run ended early, {figures.part.words}",)
+    common = () if figures.part is None else (f"{EARLY}, {figures.part.words}",)
     general = [
         *check_workload(result.workload),
         *check_machine(machine),

@@ -16,8 +16,8 @@ HEADS = {
     "accept_length_pooled": "accept length",
     "best.accept_length_walk": "accept length (walk)",
     "best.first_step_accuracy": "step 1 accuracy",
-    "ttft_s": "TTFT s",
 }
+"""What the text shows; the values have the rest as well."""
 LEGEND = (
     "n = blocks measured of those planned, each a start of its own; [..] is the 95 % interval, from the starts; "
     "against plain = change of tok/s against plain decoding at the same load, verdicts corrected over the table "
@@ -29,10 +29,11 @@ def table_text(table: SweepTable, width: int) -> str:
     """The whole report."""
     lines = [f"{table.run_id} on {table.host}: {table.progress.phase}", f"  points  {counts_text(table.progress)}", ""]
     is_compared = any(row.against_plain is not None for row in table.rows)
-    heads = ["point", "n", *(HEADS[name] for name in table.metrics), *(["against plain"] if is_compared else [])]
+    shown = [name for name in table.metrics if name in HEADS]
+    heads = ["point", "n", *(HEADS[name] for name in shown), *(["against plain"] if is_compared else [])]
     rows = [heads]
     for row in table.rows:
-        cells = [_figure(row.figures.get(name)) for name in table.metrics]
+        cells = ["-" if _is_none(row, name) else _figure(row.figures.get(name), name) for name in shown]
         rows.append([point_words(row.point), _blocks(row), *cells, *([_against(row)] if is_compared else [])])
     lines += listed(rows, width)
     for row in table.rows:
@@ -46,9 +47,7 @@ def table_text(table: SweepTable, width: int) -> str:
     if table.metrics:
         lines += ["", *wrapped(LEGEND, width)]
         lines += [
-            line
-            for name in table.metrics
-            for line in wrapped(f"{HEADS[name]}: {table.definitions.get(name, UNKNOWN)}", width)
+            line for name in shown for line in wrapped(f"{HEADS[name]}: {table.definitions.get(name, UNKNOWN)}", width)
         ]
     return "\n".join(lines)
 
@@ -80,16 +79,22 @@ def table_json(table: SweepTable) -> dict[str, Any]:
     return told
 
 
+def _is_none(row: Row, metric: str) -> bool:
+    """What plain decoding cannot have."""
+    return row.point.is_baseline and metric.startswith("accept_length")
+
+
 def _blocks(row: Row) -> str:
     return f"{row.measured} of {len(row.standings)}"
 
 
-def _figure(figure: Estimate | None) -> str:
+def _figure(figure: Estimate | None, metric: str) -> str:
     if figure is None or figure.value is None:
         return UNKNOWN
+    digits = ".4g" if metric == "output_throughput_tok_s" else ".2f"
     if figure.low is None or figure.high is None:
-        return f"{figure.value:.4g}"
-    return f"{figure.value:.4g} [{figure.low:.4g}, {figure.high:.4g}]"
+        return f"{figure.value:{digits}}"
+    return f"{figure.value:{digits}} [{figure.low:{digits}}, {figure.high:{digits}}]"
 
 
 def _against(row: Row) -> str:

@@ -164,7 +164,8 @@ def _point(
     file: SweepFile, base: Mapping[str, Any], changes: Mapping[str, Any], *, is_baseline: bool = False
 ) -> Point | str:
     """The point, or why there is none."""
-    read = {key: parsed(key, value, f"{file.source}: sweep") for key, value in changes.items()}
+    ordered = {**without_loads(changes), **{key: changes[key] for key in LOADS if key in changes}}
+    read = {key: parsed(key, value, f"{file.source}: sweep") for key, value in ordered.items()}
     value = {**base, **read}
     loads = [key for key in LOADS if key in read]
     if base["kind"] == "bench" and loads:

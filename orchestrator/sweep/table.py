@@ -4,6 +4,7 @@ Blocks are starts of their own, so a figure over several blocks knows what the l
 held against plain decoding at the same load; the verdicts share Benjamini-Hochberg's correction over the whole table.
 """
 
+import dataclasses
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from orchestrator.compare.comparison import Comparison
 from orchestrator.compare.diff import compare_case
 from orchestrator.compare.metrics import metric_of
 from orchestrator.compare.pooling import put_together
+from orchestrator.compare.served_part import EARLY
 from orchestrator.compare.statistics import adjust
 from orchestrator.compare.statistics.unpaired import estimate
 from orchestrator.compare.stats import Estimate
@@ -103,9 +105,15 @@ def _measurements(
         for item in () if measured is None else measured.measurements:
             case = {fact.name: fact.value for fact in item.case}
             if case.get("split", "train") == "train" and all(case.get(key) == value for key, value in wanted.items()):
-                found.append(item)
+                found.append(_whole(item))
                 break
     return found
+
+
+def _whole(measured: Measurement) -> Measurement:
+    """A load that was measured to its end, whatever became of its server under a later one."""
+    kept = tuple(reason for reason in measured.invalid if not reason.startswith(EARLY))
+    return dataclasses.replace(measured, invalid=kept)
 
 
 def _figures(measured: Measurement | None) -> dict[str, Estimate]:

@@ -14,6 +14,8 @@ from remote_payload.schema.sweep import PointEnd
 
 LOAD_BEGINS = ("warm-up", "harness")
 """The phases of a served benchmark with which a load begins: by our own client, or by SGLang's tool."""
+OF_SERVER = "server "
+"""How the message of a phase begins that is the start of a server, which has a warm-up of its own."""
 
 
 def outcomes_of(points: Sequence[str], job: Job, state: RunState, run: RunDir) -> tuple[PointOutcome, ...]:
@@ -61,6 +63,7 @@ def _begun(run: RunDir) -> int:
 def _begins_a_load(line: bytes) -> bool:
     try:
         event: Mapping[str, Any] = json.loads(line)
-        return event["kind"] == "phase" and event["name"] in LOAD_BEGINS
+        is_load = event["kind"] == "phase" and event["name"] in LOAD_BEGINS
+        return is_load and not str(event["message"]).startswith(OF_SERVER)
     except (ValueError, KeyError, TypeError):
         return False

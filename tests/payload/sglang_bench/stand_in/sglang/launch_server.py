@@ -4,7 +4,9 @@ STAND_IN (JSON) says how: `log` (file to print), `info` (file that /server_info 
 long), `health_s` (each /health takes so long), `dies` ([text, exit code] before it listens), `hangs` (never listens),
 `ignores_term`, `child` (a scheduler of its own session that ignores TERM too), `drains_s` (TERM takes so long),
 `token_s` (pause before each of the four tokens of an answer), `dies_asked` ([text, seconds]: the first question for
-tokens is cut off, the text logged, and the process ends so many seconds later, as when a scheduler dies).
+tokens is cut off, the text logged, and the process ends so many seconds later, as when a scheduler dies), `flushes`
+(ends at the first question after so many flushes of its cache), `only_with` (words of its command without which it does
+not), `meta` (more of an answer's last meta_info).
 """
 
 import json
@@ -20,6 +22,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 BEHAVIOUR = json.loads(os.environ.get("STAND_IN", "{}"))
 CHILD = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)"
 BEGAN_S = time.monotonic()
+FLUSHES: list[float] = []
 
 
 def option(name: str) -> str:
@@ -55,10 +58,14 @@ class Answers(BaseHTTPRequestHandler):
         if self.path == "/generate":
             self.generate()
             return
+        if self.path == "/flush_cache":
+            FLUSHES.append(time.monotonic())
         code = 405 if BEHAVIOUR.get("flushes_by_get") else BEHAVIOUR.get("flush", 200)
         self.answer(code if self.path == "/flush_cache" else 404, b"Cache flushed.")
 
     def generate(self) -> None:
+        if len(FLUSHES) >= BEHAVIOUR.get("flushes", 1e9) and BEHAVIOUR.get("only_with", "") in shlex.join(sys.argv):
+            os._exit(1)
         if "dies_asked" in BEHAVIOUR:
             text, seconds = BEHAVIOUR["dies_asked"]
             print(text)
@@ -73,6 +80,7 @@ class Answers(BaseHTTPRequestHandler):
             time.sleep(BEHAVIOUR.get("token_s", 0.0))
             meta = {"id": "1", "prompt_tokens": 2, "completion_tokens": count, "cached_tokens": 0}
             meta["finish_reason"] = {"type": "length", "length": 4} if count == 4 else None
+            meta |= BEHAVIOUR.get("meta", {}) if count == 4 and "--speculative-num-steps" in sys.argv else {}
             piece = {"text": "x" * count, "output_ids": list(range(count)), "meta_info": meta}
             self.wfile.write(b"data: " + json.dumps(piece).encode() + b"\n\n")
             self.wfile.flush()
