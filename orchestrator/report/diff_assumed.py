@@ -3,6 +3,7 @@
 from collections.abc import Collection
 
 from orchestrator.compare.comparison import CaseComparison, Verdict
+from orchestrator.report.words import some_of
 
 JUDGED: Collection[Verdict] = ("improved", "regressed", "changed", "equivalent", "small change")
 """Verdicts that would not stand if something else differed as well."""
@@ -25,6 +26,4 @@ def assumed(case: CaseComparison, ours: str, theirs: str) -> list[str]:
         both = " and ".join(dict.fromkeys(who))
         verb = "tells" if len(who) == 1 else "tell"
         return [f"{both} {verb} none of what must be alike (target, drafter, GPU, prompts, ...): taken to be alike"]
-    names = ", ".join(case.unknown[:MOST])
-    more = f" and {len(case.unknown) - MOST} more" if len(case.unknown) > MOST else ""
-    return [f"not told by a side, and taken to be alike: {names}{more}"]
+    return [f"not told by a side, and taken to be alike: {some_of(case.unknown, MOST)}"]

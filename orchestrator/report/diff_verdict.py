@@ -2,7 +2,7 @@
 
 from orchestrator.compare.asked import Asked
 from orchestrator.compare.comparison import CaseComparison, Comparison, SetComparison
-from orchestrator.compare.diff import UNSURE
+from orchestrator.compare.diff import UNSURE, decides
 from orchestrator.report.diff_assumed import assumed, condition
 from orchestrator.report.diff_words import (
     KEYS,
@@ -38,11 +38,21 @@ def verdict_lines(found: SetComparison, asked: Asked, names: Names = KEYS) -> li
         lines.append(f"by resampling the prompts: {change_figure(item.bootstrap, points=points)} (95 % interval)")
     if item.verdict in UNSURE and power_words(item):
         lines.append(power_words(item))
-    if item.note:
+    if item.note and item.change.value is not None:  # without a change the sentence has it
         lines.append(item.note)
+    lines += _not_compared(case, asked, names)
     if asked.force and any(one.hard or one.ours.invalid or one.theirs.invalid for one in found.cases):
         lines.append(f"forced: the sides are not comparable{_why(found, names)}")
     return lines
+
+
+def _not_compared(case: CaseComparison, asked: Asked, names: Names) -> list[str]:
+    """What else would decide at the load that the verdict is of, and why it could not be compared."""
+    found: dict[str, list[str]] = {}
+    for item in case.comparisons:
+        if item.verdict == "not comparable" and item.note and decides(item, asked, case.comparisons):
+            found.setdefault(item.note, []).append(names.metric(item.metric.name))
+    return [f"not compared: {', '.join(metrics)}: {note}" for note, metrics in found.items()]
 
 
 def _tost(item: Comparison) -> str:

@@ -13,6 +13,7 @@ from orchestrator.report.diff_json import diff_json
 from orchestrator.report.diff_many import many_text
 from orchestrator.report.diff_markdown import diff_markdown
 from orchestrator.report.diff_text import diff_text
+from orchestrator.report.diff_verdict import verdict_lines
 from orchestrator.report.diff_words import power_words
 from orchestrator.report.pivot_text import pivot_json, pivot_text
 from tests.compare.test_diff import BASE, BETTER, WORSE, side
@@ -99,6 +100,23 @@ def test_what_an_unsure_load_beside_a_sure_one_could_not_show_is_told() -> None:
         "  output_throughput_tok_s at side=spec concurrency=1: 100 tok/s (new) against "
     )
     assert f"\n  plain: new: {told}\n" in pivot_text(pivot(both[:2], "side", Asked()), 300)
+
+
+def test_the_verdict_of_one_figure_says_which_other_could_not_be_compared() -> None:
+    def served(tokens: float, label: str) -> Operand:
+        made = Series(
+            metric="output_tokens", unit="tokens", definition="d", level="run", keys=tuple("abc"), y=(tokens,) * 3
+        )
+        return side(dataclasses.replace(load(BASE, 1.9), series=(*load(BASE, 1.9).series, made)), label=label)
+
+    found = compare_sets(served(100.0, "new"), served(200.0, "old"), Asked())
+    first, *more = verdict_lines(found, Asked())
+    assert "accept_length_pooled" in first
+    told = "not compared: output_throughput_tok_s: "
+    assert [line for line in more if line.startswith(told) and "tokens long" in line], more
+    same = verdict_lines(compare_sets(old(), old(), Asked()), Asked())
+    assert same[0].startswith("The same run: ")
+    assert sum("it is the same run on both sides" in line for line in same) == 1
 
 
 def test_enough_samples_are_not_asked_for_again() -> None:

@@ -29,6 +29,7 @@ TONES: dict[Verdict, Tone] = {
     "not comparable": "bad",
     "invalid": "bad",
     "equivalent": "plain",
+    "the same run": "plain",
 }
 """Every other verdict is unsure."""
 DEFINITION = (

@@ -39,6 +39,7 @@ MARKS = (
 VERDICT_CLASSES = {
     "improved": "good",
     "equivalent": "plain",
+    "the same run": "plain",
     "pays": "good",
     "regressed": "bad",
     "invalid": "bad",
