@@ -74,10 +74,11 @@ def read(path: Path) -> SweepFile:
     if set(raw) != {"sweep"} or not isinstance(raw["sweep"], dict):
         found = ", ".join(f"`{key}`" for key in raw) or "nothing"
         raise JobFileError(f"{path}: expected one table, [sweep], and nothing beside it; found: {found}")
-    return _file(raw["sweep"], str(path))
+    return from_table(raw["sweep"], str(path))
 
 
-def _file(table: dict[str, Any], source: str) -> SweepFile:
+def from_table(table: dict[str, Any], source: str) -> SweepFile:
+    """The table `[sweep]`, wherever it was read; `source` names that in messages. Raises JobFileError."""
     _require_keys(table, (*PLAIN, *TABLES, *LISTS), f"{source}: sweep")
     job = _one_of(table, "job", tuple(JOB_KINDS), None, source)
     for name in TABLES:

@@ -1,0 +1,148 @@
+"""Grid, zip and points to combinations: every one is a point or skipped with its reason; nothing is lost or twice."""
+
+import itertools
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from orchestrator import jobfile, sweeping
+from orchestrator.config import Config
+from orchestrator.errors import JobFileError
+from orchestrator.sweep.file import from_table, read
+from orchestrator.sweep.points import Expanded, in_words
+from remote_payload.schema import BenchJob
+
+BENCH = {"job": "bench", "base": {"model": "/m", "draft": "/d"}}
+
+
+def expanded(table: dict[str, Any]) -> Expanded:
+    return sweeping.wanted(from_table(table, "s.toml"), {}, Config(), "gpu1").expanded
+
+
+def words(found: Expanded) -> list[str]:
+    return [in_words(point.changes) for point in found.points]
+
+
+def test_the_bundled_sweep_skips_what_cannot_be_and_measures_nothing_twice() -> None:
+    file = read(jobfile.bundled_folder() / "sweep.toml")
+    found = sweeping.wanted(file, {"model": "/m", "draft": "/d"}, Config(), "gpu1").expanded
+    assert (len(found.points), len(found.skipped)) == (33, 18)
+    plain = [point for point in found.points if point.is_baseline]
+    assert [point.changes["concurrency"] for point in plain] == [1, 4, 16]
+    assert not any(isinstance(point.job, BenchJob) and point.job.speculates for point in plain)
+    reasons = {one.reason for one in found.skipped}
+    assert any("at most 5; the server would die of it" in reason for reason in reasons)
+    assert "the same as num_steps 1, eagle_topk 1, num_draft_tokens 2" in reasons
+
+
+def test_zip_goes_side_by_side_and_points_stand_alone() -> None:
+    table = {
+        **BENCH,
+        "baseline": False,
+        "zip": {"num_steps": [1, 2], "num_draft_tokens": [2, 3]},
+        "grid": {"concurrency": [1, 8]},
+        "points": [{"num_steps": 5, "request_rate": 0.5}],
+    }
+    assert words(expanded({**table, "base": {**BENCH["base"], "eagle_topk": 1}})) == [
+        "num_steps 1, num_draft_tokens 2, concurrency 1",
+        "num_steps 1, num_draft_tokens 2, concurrency 8",
+        "num_steps 2, num_draft_tokens 3, concurrency 1",
+        "num_steps 2, num_draft_tokens 3, concurrency 8",
+        "num_steps 5, request_rate 0.5",
+    ]
+
+
+def test_a_constraint_skips_with_its_reason() -> None:
+    limits = [{"require": "num_steps * concurrency <= 4", "because": "no memory for more"}]
+    found = expanded({**BENCH, "grid": {"num_steps": [1, 4], "concurrency": [1, 4]}, "constraints": limits})
+    assert [one.reason for one in found.skipped] == [
+        "no memory for more (`num_steps * concurrency <= 4` does not hold)"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("table", "expected"),
+    [
+        ({"job": "bench"}, "a sweep needs [sweep.grid], [sweep.zip] or [[sweep.points]]"),
+        ({**BENCH, "grid": {"num_stps": [1]}}, "unknown key `num_stps` (did you mean `num_steps`?)"),
+        ({**BENCH, "grid": {"num_steps": ["two"]}}, "`num_steps`: expected int, found: 'two'"),
+        ({**BENCH, "grid": {"num_steps": []}}, "`sweep.grid.num_steps` must be a list of values"),
+        ({**BENCH, "gird": {}}, "unknown key `gird` (did you mean `grid`?)"),
+        ({**BENCH, "zip": {"num_steps": [1], "tp": [1, 2]}}, "must be equally long, found: num_steps: 1, tp: 2"),
+        ({**BENCH, "blocks": "abba", "grid": {"tp": [1]}}, "`sweep.blocks` must be one of abab, random"),
+        ({**BENCH, "repeats": 0, "grid": {"tp": [1]}}, "`sweep.repeats` must be a whole number, 1 to 1000, found: 0"),
+        ({**BENCH, "grid": {"tp": [1]}, "constraints": [{"require": "tp +"}]}, "not an expression"),
+        ({**BENCH, "grid": {"tp": [1]}, "constraints": [{"require": "tpp == 1"}]}, "`tpp` in `tpp == 1` is no setting"),
+        (
+            {**BENCH, "grid": {"tp": [1]}, "constraints": [{"require": "port > 1"}]},
+            "cannot be worked out with port = N",
+        ),
+        ({**BENCH, "grid": {"tp": [1]}, "constraints": [{"require": "open('x')"}]}, "expressions have numbers"),
+        ({**BENCH, "grid": {"tp": [1]}, "constraints": [{"require": "model.x"}]}, "expressions have numbers"),
+        ({"job": "bench", "base": {}, "grid": {"tp": [1]}}, "`--model` must name the target"),
+        (
+            {**BENCH, "grid": {"eagle_topk": [0]}},
+            "every combination is skipped; the first because `eagle_topk` must be",
+        ),
+        ({"job": "selftest", "baseline": True, "grid": {"fail": [True]}}, "only bench has one"),
+        (
+            {"job": "bench", "base": {"attach_url": "http://h:1"}, "baseline": False, "grid": {"tp": [1, 2]}},
+            "a server that is attached to stays as it was started: `tp` cannot be varied",
+        ),
+        (
+            {"job": "bench", "base": {**BENCH["base"], "with_baseline": True}, "grid": {"tp": [1]}},
+            "a sweep measures plain decoding as points of its own",
+        ),
+        (
+            {**BENCH, "grid": {"server_args": [["--api-key", "abc"]]}},
+            "would be written into the run's files",
+        ),
+    ],
+)
+def test_mistakes_are_named(table: dict[str, Any], expected: str) -> None:
+    with pytest.raises(JobFileError) as caught:
+        expanded(table)
+    assert expected in caught.value.message
+
+
+def test_a_file_has_one_table(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text('kind = "bench"\n', encoding="utf-8")
+    with pytest.raises(JobFileError, match=r"expected one table, \[sweep\].*found: `kind`"):
+        read(path)
+
+
+SMALL = st.lists(st.integers(1, 6), min_size=1, max_size=4)
+
+
+@given(steps=SMALL, topk=SMALL, tokens=SMALL, users=SMALL, limit=st.integers(1, 12), derived=st.booleans())
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_every_combination_is_a_point_or_skipped_and_none_is_twice(
+    steps: list[int], topk: list[int], tokens: list[int], users: list[int], limit: int, derived: bool
+) -> None:
+    grid = {"num_steps": steps, "eagle_topk": topk, "num_draft_tokens": tokens, "concurrency": users}
+    table: dict[str, Any] = {**BENCH, "grid": grid, "constraints": [{"require": f"num_draft_tokens <= {limit}"}]}
+    if derived:
+        table["derive"] = [{"set": "num_draft_tokens", "to": "num_steps + 1", "when": "eagle_topk == 1"}]
+    all_of_them = list(itertools.product(steps, topk, tokens, users))
+    possible = set()  # by a plain reading of the same rules
+    for s, k, n, u in all_of_them:
+        settled = s + 1 if derived and k == 1 else n
+        if settled <= limit and (k == 1 or settled - 1 <= k + (s - 1) * k * k):
+            possible.add((s, k, settled, u))
+    if not possible:
+        with pytest.raises(JobFileError, match="every combination is skipped"):
+            expanded(table)
+        return
+    found = expanded(table)
+    spec = [point.changes for point in found.points if not point.is_baseline]
+    told = [(one["num_steps"], one["eagle_topk"], one["num_draft_tokens"], one["concurrency"]) for one in spec]
+    assert len(told) == len(possible)
+    assert set(told) == possible
+    assert len(told) + len(found.skipped) == len(all_of_them)
+    assert [point.changes["concurrency"] for point in found.points if point.is_baseline] == list(
+        dict.fromkeys(one["concurrency"] for one in spec)
+    )

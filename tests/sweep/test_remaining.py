@@ -1,0 +1,154 @@
+"""A sweep that is cut off anywhere, again and again, measures every point of every block exactly once."""
+
+import dataclasses
+import random
+from collections import Counter
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from orchestrator import sweeping
+from orchestrator.config import Config
+from orchestrator.sweep.file import from_table
+from orchestrator.sweep.plan import Circumstances, plan, point_id
+from orchestrator.sweep.remaining import drifted, remaining
+from orchestrator.sweep.standing import progress_of
+from remote_payload.schema import BenchJob, PathIdentity, PointOutcome, SweepAttempt, SweepJob, job_of_unit
+from remote_payload.sweep.outcome import ends_of_loads
+from remote_payload.sweep.wanted import Wanted, job_for
+
+AROUND = Circumstances(payload_sha256="a" * 64, identity=(PathIdentity(path="/m", digest="1"),))
+TABLE: dict[str, Any] = {
+    "job": "bench",
+    "repeats": 2,
+    "base": {"model": "/m", "draft": "/d", "request_rate": [2.0]},
+    "grid": {"num_steps": [1, 2, 3]},
+}
+
+
+def planned(around: Circumstances = AROUND, **changes: Any) -> SweepJob:
+    file = from_table({**TABLE, **changes}, "s.toml")
+    wanted = sweeping.wanted(file, {"concurrency": [1, 4]}, Config(), "gpu1")
+    return plan(file, wanted.base, wanted.expanded, around)
+
+
+def one_night(job: SweepJob, chance: random.Random, measured: "Counter[tuple[str, int]]") -> list[SweepAttempt]:
+    """What a host makes of a sweep: units fail under a load, or at their start, and the sweep ends anywhere."""
+    attempts: list[SweepAttempt] = []
+    for unit in job.units:
+        wanted, number = Wanted(points=unit.points, retries=job.retries), 0
+        while wanted.points:
+            if chance.random() < 0.1:
+                return attempts
+            asked, points = job_for(job, unit, wanted.points)
+            assert isinstance(asked, BenchJob)
+            assert len(points) == len(asked.concurrency) + len(asked.request_rate)
+            finished = chance.randint(0, len(points))
+            ends = ends_of_loads(len(points), 1, finished, chance.choice([0, finished + 1]))
+            outcomes = tuple(PointOutcome(point_id=p, end=e) for p, e in zip(points, ends, strict=True))
+            measured.update((one.point_id, unit.block) for one in outcomes if one.end == "measured")
+            attempts.append(
+                SweepAttempt(
+                    unit_id=unit.unit_id,
+                    attempt=number,
+                    run_id=f"{chance.random()}.{unit.unit_id}.{number}",
+                    block=unit.block,
+                    phase="succeeded" if finished == len(points) else "failed",
+                    points=outcomes,
+                    started_unix_s=0.0,
+                )
+            )
+            wanted.settle(outcomes)
+            number += 1
+    return attempts
+
+
+@given(seed=st.integers(0, 10**6), retries=st.integers(0, 2))
+@settings(max_examples=40, deadline=None)
+def test_every_point_of_every_block_is_measured_once_however_often_it_is_cut_off(seed: int, retries: int) -> None:
+    chance = random.Random(seed)
+    job = planned(retries=retries)
+    everything = {(point, unit.block) for unit in job.units for point in unit.points}
+    assert len(everything) == 4 * 3 * 2  # plain and three numbers of steps, three loads, two blocks
+    measured: Counter[tuple[str, int]] = Counter()
+    for night in range(200):
+        progress = progress_of(job, one_night(job, chance, measured), "cancelled")
+        assert {(one.point_id, one.block) for one in progress.standings} == everything
+        assert progress.counts["measured"] == len(measured)
+        job = remaining(job, f"night-{night}", progress)
+        assert {(one.point_id, one.block) for one in job.done} == set(measured)
+        assert {(p, unit.block) for unit in job.units for p in unit.points} == everything - set(measured)
+        if not job.units:
+            break
+    assert measured == Counter(everything)
+
+
+def test_blocks_have_one_order_or_a_seeded_one_and_the_same_points() -> None:
+    def order(job: SweepJob, block: int) -> list[tuple[str, ...]]:
+        return [unit.points for unit in job.units if unit.block == block]
+
+    same, mixed = planned(), planned(blocks="random", seed=3)
+    assert order(same, 0) == order(same, 1)
+    assert order(mixed, 0) != order(mixed, 1)
+    assert sorted(order(mixed, 0)) == sorted(order(mixed, 1)) == sorted(order(same, 0))
+    assert mixed == planned(blocks="random", seed=3)
+    first = job_of_unit(same, same.units[0])
+    assert isinstance(first, BenchJob)
+    assert (first.speculates, first.concurrency, first.request_rate) == (False, (1, 4), (2.0,))
+
+
+def test_a_points_id_is_its_job_its_payload_and_what_its_paths_lead_to() -> None:
+    job = BenchJob(model="/m")
+    ids = {
+        point_id(job, AROUND),
+        point_id(dataclasses.replace(job, seed=1), AROUND),
+        point_id(job, dataclasses.replace(AROUND, payload_sha256="b" * 64)),
+        point_id(job, Circumstances(payload_sha256="a" * 64, identity=(PathIdentity(path="/m", digest="2"),))),
+    }
+    assert len(ids) == 4
+    others = (*AROUND.identity, PathIdentity(path="/elsewhere", digest="3"))
+    assert point_id(job, dataclasses.replace(AROUND, identity=others)) == point_id(job, AROUND)
+
+
+@pytest.mark.parametrize(
+    ("loads", "repeats", "finished", "begun", "ends"),
+    [
+        (3, 1, 0, 0, "fff"),  # the server never came up
+        (3, 1, 1, 2, "mfn"),
+        (3, 1, 1, 1, "mfn"),  # it ended between two loads
+        (3, 1, 0, 1, "fnn"),
+        (2, 2, 3, 4, "mf"),  # in the second repeat of the second load
+        (2, 2, 1, 2, "nf"),  # the first load has one of two repeats: it is measured anew
+        (2, 1, 2, 2, "mm"),  # it failed when all was measured
+    ],
+)
+def test_ends_of_loads(loads: int, repeats: int, finished: int, begun: int, ends: str) -> None:
+    assert "".join(end[0] for end in ends_of_loads(loads, repeats, finished, begun)) == ends
+
+
+def test_what_is_left_of_a_start_has_its_own_loads_and_a_running_one_is_adopted() -> None:
+    job = planned(repeats=1)
+    unit = job.units[1]
+    ends = ("measured", "failed", "not_reached")
+    outcomes = tuple(PointOutcome(point_id=p, end=e) for p, e in zip(unit.points, ends, strict=True))  # type: ignore[arg-type]
+    attempt = SweepAttempt(
+        unit_id=unit.unit_id, attempt=0, run_id="s.u.0", block=0, phase="running", points=outcomes, started_unix_s=0.0
+    )
+    left = remaining(job, "s", progress_of(job, [attempt], "lost"))
+    (mine,) = (one for one in left.units if one.unit_id == unit.unit_id)
+    assert (mine.points, mine.adopt) == (unit.points[1:], "s.u.0")
+    again = job_of_unit(left, mine)
+    assert isinstance(again, BenchJob)
+    assert (again.concurrency, again.request_rate) == ((4,), (2.0,))
+    without = remaining(job, "s", progress_of(job, [attempt], "lost"), skip_failed=True)
+    assert next(one for one in without.units if one.unit_id == unit.unit_id).points == unit.points[2:]
+
+
+def test_drift_is_told_by_what_drifted() -> None:
+    job = dataclasses.replace(planned(), identity=AROUND.identity)
+    assert drifted(job, AROUND.identity, ("a", "a"), ({}, {})) == ()
+    found = drifted(job, (PathIdentity(path="/m", digest="2"),), ("a", "b"), ({}, {"X": "1"}))
+    assert len(found) == 3
+    assert found[0] == "what lies under /m on the host is another than it was"
