@@ -7,10 +7,11 @@ import click
 
 from orchestrator.cli import console
 from orchestrator.cli.options import json_option
-from orchestrator.errors import NotFoundError
+from orchestrator.errors import NotFoundError, UsageError
 from orchestrator.store import Store
 
 if TYPE_CHECKING:
+    from orchestrator.importers.source import Source
     from orchestrator.records.measurement import MeasurementSet
 
 
@@ -24,58 +25,75 @@ if TYPE_CHECKING:
 def import_(
     files: tuple[Path, ...], kind: str | None, label: str, tags: tuple[str, ...], *, dry_run: bool, as_json: bool
 ) -> None:
-    """Keep result files of other tools as runs: of sglang, vllm, SpecForge, and logs of SGLang's server.
+    """Keep result files of other tools as runs, and runs that this tool exported. The same file is the same run.
 
-    KIND: sglang-serving, vllm-serve, specforge-bench, specforge, sglang-log. The same file is the same run.
+    FILE: a file, or the folder of a sweep. KIND: sglang-serving (bench_serving), sglang-batch (one_batch_server),
+    sglang-grid (bench_speculative), sglang-log (a server's log), vllm-serve (bench serve, bench sweep serve),
+    specforge-bench (bench_eagle3), specforge (specforge benchmark).
     """
-    from orchestrator.importers.kinds import measured
-    from orchestrator.importers.source import Source
-    from orchestrator.store.unpacking import read_bounded
-
-    read = []
-    for path in files:
-        if not path.exists():
-            raise NotFoundError(f"no such file: {path}")
-        source = Source(path.name, read_bounded(path), label)
-        read.append((source, measured(source, kind)))  # all are read before one is kept
-    for source, found in read:
-        is_new = None
+    read = [_read(path, kind, label) for path in files]  # all are read before one is kept
+    for path, source, found in read:
+        run_id, is_new = found.run_id, None
         if not dry_run:
-            raw = None if source.holds_secret else source.data
-            is_new = _keep(Store.default(), found, raw, tags)
-            if raw is None:
-                console.note(f"{source.name}: it seems to hold a secret, so the file itself is not kept")
-        _show(found, is_new, as_json=as_json)
+            run_id, is_new = _kept(path, source, found)
+            if tags:
+                Store.default().label(run_id, tags=tags)
+        _show(found, run_id, is_new, as_json=as_json)
 
 
-def _keep(store: Store, found: "MeasurementSet", raw: bytes | None, tags: tuple[str, ...]) -> bool:
-    """Whether it is new here; the file's hash is in the id, so an imported run of that id is this file."""
-    is_new = not store.run_dir(found.run_id).path.exists() or not store.is_imported(found.run_id)
-    if is_new:
-        store.add_imported(found, raw)
-    if tags:
-        store.label(found.run_id, tags=tags)
-    return is_new
+def _read(path: Path, kind: str | None, label: str) -> tuple[Path, "Source | None", "MeasurementSet"]:
+    """The file's measurements; without a source where this tool wrote it."""
+    from orchestrator.importers.kinds import measured
+    from orchestrator.measured_files import own_set
+    from orchestrator.result_files import opened
+
+    if not path.exists():
+        raise NotFoundError(f"no such file: {path}")
+    own = None if kind is not None else own_set(path)
+    if own is not None and label:
+        raise UsageError(f"--label: expected a file of another tool, found a run of this one: {path}")
+    if own is not None:
+        return path, None, own
+    source = opened(path, label)
+    return path, source, measured(source, kind)
 
 
-def _show(found: "MeasurementSet", is_new: bool | None, *, as_json: bool) -> None:
+def _kept(path: Path, source: "Source | None", found: "MeasurementSet") -> tuple[str, bool]:
+    """Under which id it is here, and whether it is new here."""
+    from orchestrator.result_files import kept_as, kept_own
+
+    store = Store.default()
+    if source is None:
+        return kept_own(store, path, found)
+    known = kept_as(store, found)
+    if known is not None:
+        return known, False
+    if source.holds_secret:
+        console.note(f"{source.name}: it seems to hold a secret, so the file itself is not kept")
+    store.add_imported(found, None if source.holds_secret else source.data)
+    return found.run_id, True
+
+
+def _show(found: "MeasurementSet", run_id: str, is_new: bool | None, *, as_json: bool) -> None:
     if as_json:
-        console.out_json(_value(found, is_new))
+        console.out_json(_value(found, run_id, is_new))
         return
     said = {None: "would import", True: "imported", False: "already here"}[is_new]
-    console.out(f"{said}: {found.run_id} ({found.tool}, {len(found.measurements)} measurements)")
+    console.out(f"{said}: {run_id} ({found.tool}, {len(found.measurements)} measurements)")
     for one in found.measurements:
         case = ", ".join(f"{fact.name} {fact.value}" for fact in one.case) or "one load"
         console.out(f"  {case}: {len(one.series)} metrics")
-        for text in (*one.invalid, *one.warnings):
-            console.warn(text)
+        for text in one.invalid:
+            console.warn(f"{case}: no valid measurement: {text}")
+        for text in one.warnings:
+            console.warn(f"{case}: {text}")
     for text in found.unknown:
         console.note(f"unknown: {text}")
 
 
-def _value(found: "MeasurementSet", is_new: bool | None) -> dict[str, Any]:
+def _value(found: "MeasurementSet", run_id: str, is_new: bool | None) -> dict[str, Any]:
     import json
 
     from remote_payload.schema import to_json
 
-    return {"run_id": found.run_id, "new": is_new, "measurements": json.loads(to_json(found))}
+    return {"run_id": run_id, "new": is_new, "measurements": json.loads(to_json(found))}

@@ -1,22 +1,24 @@
 """Rows of one configuration -> one measurement: a row is a repeat; a circumstance that varies in the file is a case.
 
-What a tool does not tell stands as a fact without a value, so that a comparison says what it could not check.
+Rows are repeats of one another only if everything that the file tells of server, load and prompts is alike; what it
+does not tell stands as a fact without a value, so that a comparison says what it could not check.
 """
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from orchestrator.compare.bench_facts import DRAFT_ARGUMENTS, HARD_ARGUMENTS
 from orchestrator.errors import InvalidRunError
-from orchestrator.importers.source import Row, Source, in_words
+from orchestrator.importers.row import Place
+from orchestrator.importers.served_by import server_of
+from orchestrator.importers.source import Source
 from orchestrator.records.measurement import Fact, Measurement, MeasurementSet, Series
 
 HARD = (
     *HARD_ARGUMENTS,
     *DRAFT_ARGUMENTS,
     *("gpu", "dataset", "prompts_sha256", "prompts", "temperature", "top_p", "top_k", "max_new_tokens", "ignore_eos"),
-    *("simulated_acceptance", "cache_policy"),
+    *("simulated_acceptance", "cache_policy", "failed_requests"),
 )
 _IN_WORDS = {
     "gpu": "the GPU",
@@ -26,8 +28,8 @@ _IN_WORDS = {
     "temperature": "the temperature",
     "cache_policy": "whether the prefix cache was flushed",
     "simulated_acceptance": "whether acceptance was simulated",
+    "failed_requests": "how many requests were sent (lost ones cannot be seen)",
 }
-_SECRET = re.compile(r"key|secret|password|passwd|credential|auth|(?:hf|access|api)_token", re.IGNORECASE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,14 +50,25 @@ class Figure:
 class Point:
     """What one row tells."""
 
-    row: Row
+    place: Place
     case: Mapping[str, str | None]
     figures: Sequence[Figure]
     hard: Mapping[str, str | None] = field(default_factory=dict)
     soft: Mapping[str, str | None] = field(default_factory=dict)
+    """Of the server and the tool: rows that differ in one are no repeats."""
+    counts: Mapping[str, str | None] = field(default_factory=dict)
+    """Soft as well, and may differ from repeat to repeat."""
     arguments: Mapping[str, str | None] = field(default_factory=dict)
+    asked: int | None = None
+    """Requests that were to be sent; None = not told."""
+    answered: int | None = None
     invalid: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+
+    @property
+    def lost(self) -> int | None:
+        """Requests without an answer; None = not told."""
+        return None if self.asked is None or self.answered is None else self.asked - self.answered
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,18 +84,26 @@ class Origin:
     unknown: tuple[str, ...] = ()
 
 
+Key = tuple[tuple[str, str | None], ...]
+
+
 def assembled(source: Source, origin: Origin, points: Sequence[Point]) -> MeasurementSet:
     """The set of a file. Raises InvalidRunError where no row has a figure."""
-    # The same file is the same run: the tool, the day where it is known, the hash of the content.
-    run_id = "-".join(part for part in (origin.kind, origin.date, source.sha256[:12]) if part)
+    # The same file is the same run: the tool, the day, the hash of the content.
+    run_id = "-".join(part for part in (origin.kind, origin.date or source.day, source.sha256[:12]) if part)
     told = [point for point in points if point.figures]
     if not told:
         raise InvalidRunError(f"{source.name}: expected figures of {origin.tool}, found none in {len(points)} results")
-    groups: dict[tuple[tuple[str, str | None], ...], list[Point]] = {}
-    for point in told:
-        groups.setdefault(tuple({**point.case, **_whole(point, origin)}.items()), []).append(point)
-    varied = _varied([dict(key) for key in groups], set(told[0].case))
-    found = tuple(_measurement(run_id, dict(key), some, varied) for key, some in groups.items())
+    groups: dict[Key, list[tuple[str, Point]]] = {}
+    for number, point in enumerate(told, 1):
+        groups.setdefault(_key(point, origin), []).append((f"{run_id}/{number}", point))
+    varied = _telling([dict(key) for key in groups], set(told[0].case))
+    found = tuple(_measurement(dict(key), some, varied) for key, some in groups.items())
+    unknown = origin.unknown
+    if not origin.date:
+        unknown += ("when it was measured" + ("; the day in its id is that of the file" if source.day else ""),)
+    if len(told) < len(points):
+        unknown += (f"{len(points) - len(told)} of {len(points)} results tell no figure and were left out",)
     return MeasurementSet(
         run_id=run_id,
         origin="imported",
@@ -93,66 +114,63 @@ def assembled(source: Source, origin: Origin, points: Sequence[Point]) -> Measur
         source=source.name,
         source_sha256=source.sha256,
         measurements=found,
-        unknown=(*origin.unknown, *_unknown(found)),
+        unknown=(*unknown, *_unknown(found)),
     )
 
 
-def arguments_of(told: Mapping[str, object]) -> dict[str, str | None]:
-    """The scalar arguments that a server told, without anything that is or may be a secret."""
-    kept = {name: value for name, value in told.items() if not _SECRET.search(name)}
-    return {name: in_words(kept[name]) for name in sorted(kept) if not isinstance(kept[name], list | dict)}
-
-
-def hard_of(arguments: Mapping[str, str | None]) -> dict[str, str | None]:
-    """Hard facts that a server's arguments tell; nothing where it told none."""
-    if not arguments:
-        return {}
-    found = {name: arguments.get(key) for name, key in HARD_ARGUMENTS.items()}
-    plain = arguments.get("speculative_algorithm") is None
-    found |= {name: "none" if plain else arguments.get(key) for name, key in DRAFT_ARGUMENTS.items()}
-    for name in ("quantization", "draft_quantization"):
-        found[name] = found[name] or "none"
-    return found
-
-
-def _whole(point: Point, origin: Origin) -> dict[str, str | None]:
-    """Every hard circumstance, told or not, but those of the case."""
+def _key(point: Point, origin: Origin) -> Key:
+    """Everything by which rows are told apart: the case, every hard circumstance, the server, the tool."""
     hard = {name: point.hard.get(name) for name in (*HARD, *point.hard) if name not in point.case}
-    return {**hard, "harness": origin.tool}
+    hard |= {"failed_requests": None if point.lost is None else str(point.lost), "harness": origin.tool}
+    more = {**point.soft, **server_of(point.arguments)}
+    if point.lost is None and point.answered is not None:
+        more["answered_requests"] = str(point.answered)  # fewer may be lost ones
+    return tuple({**more, **hard, **point.case}.items())
 
 
-def _varied(keys: Sequence[Mapping[str, str | None]], case: set[str]) -> list[str]:
-    """Circumstances that are no part of the case and differ in one file."""
-    names = dict.fromkeys(name for key in keys for name in key if name not in case)
-    return [name for name in names if len({key.get(name) for key in keys}) > 1]
+def _telling(keys: Sequence[Mapping[str, str | None]], case: set[str]) -> list[str]:
+    """The fewest circumstances, hard ones first, that with those of the case tell these groups apart."""
+    names = [name for name in dict.fromkeys((*HARD, *(name for key in keys for name in key))) if name not in case]
+    chosen: list[str] = []
+    parts = len({tuple(key.get(name) for name in sorted(case)) for key in keys})
+    for name in names:
+        more = len({tuple(key.get(part) for part in (*sorted(case), *chosen, name)) for key in keys})
+        if more > parts:
+            parts = more
+            chosen.append(name)
+    return chosen
 
 
-def _measurement(
-    run_id: str, key: dict[str, str | None], points: Sequence[Point], varied: Sequence[str]
-) -> Measurement:
-    case = {**points[0].case, **{name: key.get(name) for name in varied}}
-    last = points[-1]
+def _measurement(key: dict[str, str | None], points: Sequence[tuple[str, Point]], varied: Sequence[str]) -> Measurement:
+    some = [point for _, point in points]
+    case = {**some[0].case, **{name: key.get(name) for name in varied}}
+    hard = {*HARD, *some[0].hard, "harness"} - set(some[0].case)
+    series, warnings = _series(points)
+    counts = {**some[-1].counts, "answered_requests": None if (n := some[-1].answered) is None else str(n)}
     return Measurement(
         case=_facts({name: value for name, value in case.items() if value is not None}),
-        series=_series(run_id, points),
-        hard=_facts({name: value for name, value in key.items() if name not in points[0].case}),
-        soft=_facts(last.soft),
-        arguments=_facts(last.arguments),
-        invalid=tuple(dict.fromkeys(text for point in points for text in point.invalid)),
-        warnings=tuple(dict.fromkeys(text for point in points for text in point.warnings)),
+        series=series,
+        hard=_facts({name: value for name, value in key.items() if name in hard}),
+        soft=_facts({**some[0].soft, **counts}),
+        arguments=_facts(some[0].arguments),
+        invalid=_once(text for point in some for text in (*_lost(point), *point.invalid)),
+        warnings=_once((*(text for point in some for text in point.warnings), *warnings, *_as_repeats(some))),
     )
 
 
-def _series(run_id: str, points: Sequence[Point]) -> tuple[Series, ...]:
+def _series(points: Sequence[tuple[str, Point]]) -> tuple[tuple[Series, ...], list[str]]:
+    """The series, and what is to be said of those that not every row tells."""
     by_name: dict[tuple[str, str, str], list[tuple[str, Figure]]] = {}
-    for point in points:
+    for key, point in points:
         for item in point.figures:
-            key = f"{run_id}/{point.row.number}"
             by_name.setdefault((item.metric, item.unit, item.definition), []).append((key, item))
     found: dict[str, Series] = {}
+    fewer: dict[int, list[str]] = {}
     for (metric, unit, definition), values in by_name.items():
         last = values[-1][1]
         keys, items = zip(*values, strict=True)
+        if len(values) < len(points) and not last.is_last:
+            fewer.setdefault(len(values), []).append(metric)
         found.setdefault(
             metric,
             Series(
@@ -165,7 +183,36 @@ def _series(run_id: str, points: Sequence[Point]) -> tuple[Series, ...]:
                 n=last.n,
             ),
         )
-    return tuple(found.values())
+    told = [f"only {n} of {len(points)} repeats tell {', '.join(names)}" for n, names in fewer.items()]
+    return tuple(found.values()), told
+
+
+def _lost(point: Point) -> tuple[str, ...]:
+    if point.lost is not None and point.lost > 0:
+        return (f"{point.lost} of {point.asked} requests were not answered ({point.place.where})",)
+    return (f"no request was answered ({point.place.where})",) if point.answered == 0 else ()
+
+
+def _as_repeats(points: Sequence[Point]) -> list[str]:
+    """What is to be said of rows that are taken for repeats, and of numbers that are none."""
+    found = [
+        f"no figure of {', '.join(f'`{name}`' for name in point.place.no_numbers)}: not a number ({point.place.where})"
+        for point in points
+        if point.place.no_numbers
+    ]
+    if len(points) == 1:
+        return found
+    if points[0].hard.get("target") is None and not points[0].arguments:
+        found.append(f"its {len(points)} results count as repeats on one server and model: the file tells neither")
+    for name in points[0].counts:
+        values = dict.fromkeys(value for point in points if (value := point.counts.get(name)) is not None)
+        if len(values) > 1:
+            found.append(f"{name.replace('_', ' ')} are not alike in its repeats: {', '.join(list(values)[:4])}")
+    return found
+
+
+def _once(texts: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(texts))
 
 
 def _facts(values: Mapping[str, str | None]) -> tuple[Fact, ...]:
@@ -173,6 +220,8 @@ def _facts(values: Mapping[str, str | None]) -> tuple[Fact, ...]:
 
 
 def _unknown(measurements: Sequence[Measurement]) -> tuple[str, ...]:
-    """A sentence on each hard circumstance that some measurement does not tell."""
-    names = dict.fromkeys(fact.name for one in measurements for fact in one.hard if fact.value is None)
-    return tuple(f"the file does not tell {_IN_WORDS.get(name, f'`{name}`')}" for name in names)
+    """The hard circumstances that some measurement does not tell, those with a word of their own first."""
+    names = list(dict.fromkeys(fact.name for one in measurements for fact in one.hard if fact.value is None))
+    worded = [_IN_WORDS[name] for name in names if name in _IN_WORDS]
+    others = [f"`{name}`" for name in names if name not in _IN_WORDS]
+    return tuple(f"the file does not tell {', '.join(some)}" for some in (worded, others) if some)

@@ -1,18 +1,21 @@
 """SGLang's `bench_serving` (`sglang.benchmark.serving`): a line a run, appended; 35 to 49 keys by version.
 
 Its accept length is the running average of the server, so only the last line of a configuration tells it. Its
-throughput divides by a time that ends after one more question to the server. Not covered: its steady-state lines.
+throughput divides by a time that ends after one more question to the server. How many requests it sent stands in its
+default file name and in the arrays of `--output-details` alone. Not covered: its steady-state lines.
 """
 
+import re
+import statistics
 from collections.abc import Sequence
 
 from orchestrator.compare import definitions as ours
 from orchestrator.importers import definitions as words
-from orchestrator.importers.assembly import Figure, Origin, Point, arguments_of, assembled, hard_of
-from orchestrator.importers.source import Row, Source, without_copies
-from orchestrator.records.measurement import MeasurementSet
+from orchestrator.importers.assembly import Figure, Point
+from orchestrator.importers.kind import Kind
+from orchestrator.importers.row import Row
+from orchestrator.importers.served_by import arguments_of, hard_of
 
-KIND = "sglang-serving"
 _STEADY = "concurrency_threshold"
 _RATES = (
     ("output_throughput_tok_s", "tok/s", words.SGLANG_OUTPUT, ("output_throughput",)),
@@ -26,22 +29,19 @@ _LATENCIES = (
     ("e2e_s", ours.E2E, "e2e_latency_ms"),
 )
 _WORKLOAD = ("random_input_len", "random_output_len", "random_range_ratio", "sharegpt_output_len", "tag")
+_DEFAULT_NAME = re.compile(r"[a-z][a-z0-9-]*_(?:0[1-9]|1[0-2])[0-3]\d_(\d{1,7})_[\w.-]+\.jsonl")
+_RETOKENISED = 0.02
+"""From this share on, two counts of the same output are told to differ."""
 
 
-def fits(row: Row) -> bool:
-    """Whether a row is one of its results."""
-    return {"backend", "request_throughput", "median_ttft_ms"} <= set(row.value) and "model_id" not in row.value
+def _fits(row: Row) -> bool:
+    is_result = {"backend", "request_throughput", "median_ttft_ms"} <= set(row.value) and "model_id" not in row.value
+    return is_result or "window_start" in row.value
 
 
-def measured(source: Source) -> MeasurementSet:
-    """The measurements of a file. Raises InvalidRunError naming file, line and key."""
-    rows, copies = without_copies([row for row in source.rows if _STEADY not in row.value])
-    unknown: tuple[str, ...] = ("which requests were warm-up, and which seed was used",)
-    if copies:
-        unknown += (f"{copies} lines stand there twice; a copy is no repeat and was left out",)
-    if len(rows) + copies < len(source.rows):
-        unknown += ("lines of its steady-state window were left out: they count other requests",)
-    return assembled(source, Origin(kind=KIND, tool="sglang bench_serving", unknown=unknown), [_point(r) for r in rows])
+def _passed_over(row: Row) -> str | None:
+    is_window = _STEADY in row.value or "window_start" in row.value
+    return "lines of its steady-state window were left out: they count other requests" if is_window else None
 
 
 def summaries(row: Row, latencies: Sequence[tuple[str, str, str]]) -> list[Figure]:
@@ -69,25 +69,17 @@ def rates(row: Row, table: Sequence[tuple[str, str, str, Sequence[str]]]) -> lis
 def load_of(row: Row) -> dict[str, str | None]:
     """The load: users at once, or the rate of requests."""
     users = row.word("max_concurrency")
-    if users is not None:
-        return {"concurrency": users}
+    return {"request_rate": row.word("request_rate")} if users is None else {"concurrency": users}
+
+
+def paced(row: Row) -> dict[str, str | None]:
+    """The rate of requests, where users at once are told as well and they did not all come at once."""
     rate = row.word("request_rate")
-    return {"request_rate": rate}
+    return {"request_rate": rate} if row.word("max_concurrency") is not None and rate not in (None, "inf") else {}
 
 
-def failures(row: Row) -> tuple[str, ...]:
-    """Why a row is no measurement: failed requests, or none that was answered."""
-    completed, errors = row.number_of("completed"), row.value.get("errors")
-    failed = sum(1 for item in errors if item) if isinstance(errors, list) else (row.number_of("failed") or 0)
-    found: tuple[str, ...] = ()
-    if failed:
-        found += (f"{int(failed)} requests failed ({row.where})",)
-    if completed == 0:
-        found += (f"no request was answered ({row.where})",)
-    return found
-
-
-def _point(row: Row) -> Point:
+def points(row: Row) -> tuple[Point]:
+    """The one measurement of a line. Raises InvalidRunError naming file, line and key."""
     arguments = arguments_of(row.inner("server_info").value)
     accept = row.positive("accept_length")
     side = None
@@ -95,20 +87,98 @@ def _point(row: Row) -> Point:
         side = "spec"
     elif arguments:
         side = "plain"
-    figures = [*rates(row, _RATES), *summaries(row, _LATENCIES)]
+    told = [*rates(row, _RATES), *summaries(row, _LATENCIES)]
+    figures = [*told, *_of_requests(row, {item.metric for item in told}), *_cached(row)]
     if accept is not None:
         figures.append(
             Figure(metric="accept_length_pooled", unit="tokens", definition=words.SERVER_AVERAGE, value=accept,
                    is_last=True)
         )  # fmt: skip
-    hard = hard_of(arguments) | {"dataset": row.word("dataset_name")}
+    hard = hard_of(arguments) | paced(row) | {"dataset": row.word("dataset_name")}
     hard |= {name: row.word(name) for name in _WORKLOAD if row.word(name) is not None}
     if arguments.get("disable_radix_cache") == "true":
         hard["cache_policy"] = "prefix cache off"
-    if "concurrency" in (load := load_of(row)) and row.word("request_rate") not in (None, "inf"):
-        hard["request_rate"] = row.word("request_rate")
-    soft = {"sglang_version": arguments.get("version"), "backend": row.word("backend"),
-            "answered_requests": row.word("completed"), "prompt_tokens": row.word("total_input_tokens"),
-            "output_tokens": row.word("total_output_tokens")}  # fmt: skip
-    return Point(row=row, case={"side": side, **load}, figures=figures, hard=hard, soft=soft, arguments=arguments,
-                 invalid=failures(row))  # fmt: skip
+    asked = _asked(row)
+    return (
+        Point(place=row.place, case={"side": side, **load_of(row)}, figures=figures,
+              hard={**hard, "prompts": None if asked is None else str(asked)},
+              soft={"sglang_version": arguments.get("version"), "backend": row.word("backend")},
+              counts={name: row.word(f"total_{name}") for name in ("input_tokens", "output_tokens")},
+              arguments=arguments, asked=asked, answered=_answered(row), warnings=_counted_twice(row)),
+    )  # fmt: skip
+
+
+def _asked(row: Row) -> int | None:
+    """How many requests were sent: an array has one entry each, or the name that the tool gives its file tells it."""
+    lengths = row.numbers("output_lens")
+    if lengths is not None:
+        return len(lengths)
+    named = _DEFAULT_NAME.fullmatch(row.file)
+    return None if named is None else int(named[1])
+
+
+def _answered(row: Row) -> int | None:
+    """How many requests were answered: what it counts, and no more than have a first token and no error.
+
+    An error in the stream of an answer is none to it: that request counts, with the length that was asked for.
+    """
+    completed, times = row.count("completed"), _first_tokens(row)
+    if times is None:
+        return completed
+    return len(times) if completed is None else min(completed, len(times))
+
+
+def _first_tokens(row: Row) -> list[float] | None:
+    """Seconds to the first token of the requests that were answered; None where it does not tell request by request."""
+    times, errors = row.numbers("ttfts"), row.value.get("errors")
+    if times is None or not isinstance(errors, list) or len(errors) != len(times):
+        return None
+    return [time for time, error in zip(times, errors, strict=True) if not error and time > 0]
+
+
+def _of_requests(row: Row, told: set[str]) -> list[Figure]:
+    """Summaries of the time to the first token that this version does not tell, from the times of its requests."""
+    answered = _first_tokens(row)
+    if answered is None or len(answered) < 2:
+        return []
+    cuts = statistics.quantiles(answered, n=100, method="inclusive")  # as numpy's percentiles, which the tool takes
+    return [
+        Figure(metric=f"ttft_s_{name}", unit="s", definition=ours.TTFT.format(summary=words.SUMMARIES[name]),
+               value=cuts[int(name[1:]) - 1])
+        for name in ("p90", "p95") if f"ttft_s_{name}" not in told
+    ]  # fmt: skip
+
+
+def _cached(row: Row) -> list[Figure]:
+    report = row.inner("cache_report")
+    prompt, cached = report.positive("total_prompt_tokens"), report.number_of("total_cached_tokens")
+    if prompt is None or cached is None:
+        return []
+    if not 0 <= cached <= prompt:
+        report.fail("total_cached_tokens", f"0 to {prompt:g}")
+    return [Figure(metric="cached_share", unit="share", definition=ours.CACHED_SHARE, value=cached / prompt)]
+
+
+def _counted_twice(row: Row) -> tuple[str, ...]:
+    """Where its output tokens are not those of its requests, or not those of its texts."""
+    total, again = row.positive("total_output_tokens"), row.positive("total_output_tokens_retokenized")
+    lengths = row.numbers("output_lens")
+    found: tuple[str, ...] = ()
+    if total is not None and lengths is not None and sum(lengths) != total:
+        found += (f"its requests have {sum(lengths):g} output tokens, its total says {total:g} ({row.where})",)
+    if total is not None and again is not None and abs(again / total - 1) > _RETOKENISED:
+        found += (
+            f"its texts retokenised have {again:g} tokens, its throughput counts {total:g}: it also counts requests "
+            f"whose answer was an error ({row.where})",
+        )
+    return found
+
+
+KIND = Kind(
+    name="sglang-serving",
+    words="sglang bench_serving",
+    fits=_fits,
+    points=points,
+    unknown=("which requests were warm-up, and which seed was used",),
+    passed_over=_passed_over,
+)

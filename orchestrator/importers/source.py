@@ -1,80 +1,50 @@
-"""A result file as it was read: its bytes, its rows of JSON with the line each stands on, and what is wrong."""
+"""A result file as it was read: its bytes, line by line, and its JSON objects with the line each stands on.
+
+One line at a time becomes text and objects, so a large JSONL costs its bytes and its longest line; a line or a document
+that is too large to be parsed at once is refused by name.
+"""
 
 import hashlib
+import itertools
 import json
-import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NoReturn
+from typing import Any
 
 from orchestrator.errors import InvalidRunError
+from orchestrator.importers.row import Row, shown
 
-LARGEST = 1e15
-"""Nothing that is counted or timed here is larger."""
 MAX_ROWS = 10_000
-_SHOWN = 60
+MAX_OBJECT = 32 << 20
+"""Bytes of one JSON document, and of one line: what is parsed at once."""
+_SMALLER = "per-request arrays make it so large; leave them away (`--output-details`, `--save-detailed`)"
 _SECRET = re.compile(
-    r"""(?:api[-_]key|hf[-_]token|auth[-_]token|access[-_]token|password|passwd|secret)\w*["']?(?:\s*[=:]\s*|\s+)["']?"""
-    r"""(?!None\b|null\b|none\b|["',}\s])[^"',}\s]""",
+    rb"""(?:api[-_]key|hf[-_]token|auth[-_]token|access[-_]token|password|passwd|secret)\w*["']?(?:\s*[=:]\s*|\s+)["']?"""
+    rb"""(?!None\b|null\b|none\b|["',}\s])[^"',}\s]""",
     re.IGNORECASE,
 )
+_JSON = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:\{|\[\s*[\[{\]])")
+_TEXT = re.compile(rb"[^\s\xef\xbb\xbf]")
 
 
 @dataclass(frozen=True)
-class Row:
-    """One JSON object of a file; `where` names file and line."""
+class Line:
+    """One line that is not blank."""
 
-    value: dict[str, Any]
+    data: bytes
     where: str
+    """File and line, in words."""
     number: int
-    """The line it begins on; in a list its place."""
 
-    def fail(self, key: str, expected: str) -> NoReturn:
-        """Raise InvalidRunError on one key."""
-        raise InvalidRunError(f"{self.where}: `{key}`: expected {expected}, found: {_shown(self.value.get(key))}")
-
-    def number_of(self, key: str) -> float | None:
-        """A finite number; None where the key is missing, null, NaN or infinite. Raises InvalidRunError."""
-        value = self.value.get(key)
-        if value is None:
-            return None
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            self.fail(key, "a number")
-        if isinstance(value, float) and not math.isfinite(value):
-            return None
-        if abs(value) > LARGEST:
-            self.fail(key, f"a number of at most {LARGEST:g}")
-        return float(value)
-
-    def positive(self, key: str) -> float | None:
-        """As `number_of`; below zero is refused, zero is no figure: these tools write it for what they do not know."""
-        value = self.number_of(key)
-        if value is not None and value < 0:
-            self.fail(key, "a number above 0")
-        return value or None
-
-    def word(self, key: str) -> str | None:
-        """A scalar in words; None where the key is missing or null. Raises InvalidRunError on a list or an object."""
-        value = self.value.get(key)
-        if isinstance(value, list | dict):
-            self.fail(key, "a word or a number")
-        return in_words(value)
-
-    def inner(self, key: str) -> "Row":
-        """The object under a key; an empty one where it is missing or null. Raises InvalidRunError."""
-        value = self.value.get(key)
-        if value is not None and not isinstance(value, dict):
-            self.fail(key, "an object")
-        return Row(value or {}, f"{self.where}: `{key}`", self.number)
-
-    def rows(self, key: str) -> tuple["Row", ...]:
-        """The objects in the list under a key. Raises InvalidRunError."""
-        value = self.value.get(key)
-        if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
-            self.fail(key, "a list of objects")
-        return tuple(Row(item, f"{self.where}: `{key}`[{n}]", n + 1) for n, item in enumerate(value))
+    @property
+    def text(self) -> str:
+        """The line as text. Raises InvalidRunError where it is none."""
+        try:
+            return self.data.decode("utf-8-sig" if self.number == 1 else "utf-8")
+        except UnicodeDecodeError as problem:
+            raise InvalidRunError(f"{self.where}: expected text, found other bytes at {problem.start}") from None
 
 
 @dataclass(frozen=True)
@@ -84,93 +54,104 @@ class Source:
     name: str
     data: bytes
     label: str = ""
+    day: str = ""
+    """YYYYMMDD: the day of the file, for a run whose tool does not tell when it measured; empty = not known."""
+    places: tuple[str, ...] = ()
+    """Where each line came from, of lines that were files of a folder."""
 
     @cached_property
     def sha256(self) -> str:
         """Of the bytes."""
         return hashlib.sha256(self.data).hexdigest()
 
-    @cached_property
-    def text(self) -> str:
-        """The text. Raises InvalidRunError where it is empty or no text."""
-        if not self.data.strip():
-            raise InvalidRunError(f"{self.name}: expected a result file, found an empty one")
-        try:
-            text = self.data.decode("utf-8-sig")
-        except UnicodeDecodeError as problem:
-            raise InvalidRunError(f"{self.name}: expected text, found other bytes at {problem.start}") from None
-        if "\0" in text:
-            raise InvalidRunError(f"{self.name}: expected text, found other bytes at {text.index(chr(0))}")
-        return text
-
     @property
+    def is_json(self) -> bool:
+        """Whether it begins as JSON does, and not as a log. Raises InvalidRunError where it is empty or no text."""
+        self._require_text()
+        return _JSON.match(self.data) is not None
+
+    @cached_property
     def holds_secret(self) -> bool:
         """Whether the text seems to tell a key, a token or a password; such a file is not kept."""
-        return _SECRET.search(self.text) is not None
+        return _SECRET.search(self.data) is not None
 
-    @cached_property
-    def rows(self) -> tuple[Row, ...]:
+    def lines(self) -> Iterator[Line]:
+        """Its lines but the blank ones. Raises InvalidRunError where it is empty, no text, or a line is too long."""
+        self._require_text()
+        number, begin, size = 0, 0, len(self.data)
+        while begin < size:
+            number += 1
+            end = self.data.find(b"\n", begin)
+            end = size if end < 0 else end
+            where = self.places[number - 1] if self.places else f"{self.name}, line {number}"
+            if end - begin > MAX_OBJECT:
+                raise _too_large(where, end - begin)
+            line = self.data[begin:end]
+            if line.strip():
+                yield Line(line, where, number)
+            begin = end + 1
+
+    def rows(self) -> Iterator[Row]:
         """Its objects: one JSON document (an object or a list of them), or one a line. Raises InvalidRunError."""
-        text = self.text
+        lines = self.lines()
+        first = next(lines)
+        second = next(lines, None)
         try:
-            whole = _parsed(text)
-        except RecursionError:
-            raise InvalidRunError(f"{self.name}: expected a result, found JSON that is nested too deep") from None
+            value = _parsed(first.text)
         except ValueError as problem:
-            return self._lines(text, problem)
-        if isinstance(whole, list):
-            return tuple(self._row(item, f"{self.name}: entry {n}", n) for n, item in enumerate(whole, 1))
-        return (self._row(whole, self.name, 1),)
-
-    def _lines(self, text: str, problem: ValueError) -> tuple[Row, ...]:
-        """An object a line; a file that is one broken document over several lines is told as that."""
-        found: list[Row] = []
-        for number, line in enumerate(text.split("\n"), 1):
-            if not line.strip():
-                continue
-            where = f"{self.name}, line {number}"
-            try:
-                value = _parsed(line)
-            except RecursionError:
-                raise InvalidRunError(f"{where}: expected a result, found JSON that is nested too deep") from None
-            except ValueError as of_line:
-                told = of_line if found else problem
-                raise InvalidRunError(
-                    f"{where if found else self.name}: expected JSON, found: {told}",
-                    hint="the file may be cut off; nothing of it was imported",
-                ) from None
-            found.append(self._row(value, where, number))
-            if len(found) > MAX_ROWS:
+            if second is None or self.places:
+                raise _broken(first.where if self.places else self.name, problem) from None
+            value, second = self._document(problem), None
+        if second is None:
+            yield from self._of_document(value, first)
+            return
+        yield self._row(value, first.where, first.number)
+        for count, line in enumerate(itertools.chain([second], lines), 2):
+            if count > MAX_ROWS:
                 raise InvalidRunError(f"{self.name}: expected at most {MAX_ROWS} results, found more")
-        return tuple(found)
+            try:
+                yield self._row(_parsed(line.text), line.where, line.number)
+            except ValueError as problem:
+                raise _broken(line.where, problem) from None
 
-    @staticmethod
-    def _row(value: object, where: str, number: int) -> Row:
+    def _document(self, of_line: ValueError) -> object:
+        """One document over several lines; what is no such document is told by its first line."""
+        if len(self.data) > MAX_OBJECT:
+            raise _too_large(f"{self.name}: its first line is no JSON ({of_line}), and as one document", len(self.data))
+        try:
+            return _parsed(self.data.decode("utf-8-sig"))
+        except UnicodeDecodeError as problem:
+            raise InvalidRunError(f"{self.name}: expected text, found other bytes at {problem.start}") from None
+        except ValueError as problem:
+            raise _broken(self.name, problem) from None
+
+    def _of_document(self, value: object, line: Line) -> Iterator[Row]:
+        if not isinstance(value, list):
+            yield self._row(value, line.where if self.places else self.name, 1)
+            return
+        if len(value) > MAX_ROWS:
+            raise InvalidRunError(f"{self.name}: expected at most {MAX_ROWS} results, found {len(value)}")
+        for number, item in enumerate(value, 1):
+            yield self._row(item, f"{self.name}: entry {number}", number)
+
+    def _row(self, value: object, where: str, number: int) -> Row:
         if not isinstance(value, dict):
-            raise InvalidRunError(f"{where}: expected an object, found: {_shown(value)}")
-        return Row(value, where, number)
+            raise InvalidRunError(f"{where}: expected an object, found: {shown(value)}")
+        return Row(value, where, number, self.name)
 
-
-def without_copies(rows: Sequence[Row]) -> tuple[tuple[Row, ...], int]:
-    """The rows without those that stand there twice, and how many those were: a copy is no repeat."""
-    seen: dict[str, Row] = {}
-    for row in rows:
-        seen.setdefault(json.dumps(row.value, sort_keys=True), row)
-    return tuple(seen.values()), len(rows) - len(seen)
-
-
-def in_words(value: object) -> str | None:
-    """A scalar as a fact tells it; None for null and for what is no scalar."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, float):
-        return f"{value:g}"
-    return str(value) if isinstance(value, int | str) else None
+    def _require_text(self) -> None:
+        if _TEXT.search(self.data) is None:
+            raise InvalidRunError(f"{self.name}: expected a result file, found an empty one")
+        if (place := self.data.find(b"\0")) >= 0:
+            raise InvalidRunError(f"{self.name}: expected text, found other bytes at {place}")
 
 
 def _parsed(text: str) -> object:
     """JSON, also with the `Infinity` that SGLang writes; keys that stand twice are refused. Raises ValueError."""
-    return json.loads(text, object_pairs_hook=_once)
+    try:
+        return json.loads(text, object_pairs_hook=_once)
+    except RecursionError:
+        raise ValueError("JSON that is nested too deep") from None
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -181,6 +162,11 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+def _broken(where: str, problem: ValueError) -> InvalidRunError:
+    hint = "the file may be cut off; nothing of it was imported"
+    return InvalidRunError(f"{where}: expected JSON, found: {problem}", hint=hint)
+
+
+def _too_large(where: str, size: int) -> InvalidRunError:
+    told = f"expected at most {MAX_OBJECT >> 20} MB at once, found: {size / 2**20:.0f} MB"
+    return InvalidRunError(f"{where}: {told}", hint=_SMALLER)

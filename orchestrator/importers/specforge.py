@@ -5,41 +5,40 @@ the mean over requests; tokens over steps is made of its totals here. An accept 
 means that the server told none, so it is left out.
 """
 
+import datetime
+from collections.abc import Sequence
+
 from orchestrator.compare import definitions as ours
 from orchestrator.errors import InvalidRunError
 from orchestrator.importers import definitions as words
-from orchestrator.importers.assembly import Figure, Origin, Point, assembled
-from orchestrator.importers.source import Row, Source, without_copies
-from orchestrator.records.measurement import MeasurementSet
+from orchestrator.importers.assembly import Figure, Point
+from orchestrator.importers.kind import Kind, stamp_in
+from orchestrator.importers.row import Row
 
-BENCH_KIND, COMMAND_KIND = "specforge-bench", "specforge"
 _CONFIG = {"batch_size", "metrics"}
 
 
-def fits_bench(row: Row) -> bool:
-    """Whether it is a result file of bench_eagle3."""
+def _fits_bench(row: Row) -> bool:
     lists = [value for value in row.value.values() if isinstance(value, list) and value]
     return "model" in row.value and any(isinstance(item[0], dict) and set(item[0]) >= _CONFIG for item in lists)
 
 
-def fits_command(row: Row) -> bool:
-    """Whether it is what `specforge benchmark` writes."""
+def _fits_command(row: Row) -> bool:
     return {"output_tokens", "latency_seconds", "throughput_tokens_per_second"} <= set(row.value)
 
 
-def measured_bench(source: Source) -> MeasurementSet:
-    """The measurements of a bench_eagle3 file. Raises InvalidRunError naming file and key."""
-    points = []
-    for row in source.rows:
-        for dataset in (name for name in row.value if name != "model"):
-            for config in row.rows(dataset):
-                points += _repeats(config, dataset, row.word("model"))
-    unknown = ("whether its first requests met a cold server: it makes no warm-up",)
-    return assembled(source, Origin(kind=BENCH_KIND, tool="SpecForge bench_eagle3", unknown=unknown), points)
+def _named(row: Row) -> datetime.datetime | None:
+    return stamp_in(row.file)
+
+
+def _bench_points(row: Row) -> Sequence[Point]:
+    model = row.word("model")
+    datasets = [name for name in row.value if name != "model"]
+    return [point for dataset in datasets for config in row.rows(dataset) for point in _repeats(config, dataset, model)]
 
 
 def _repeats(config: Row, dataset: str, model: str | None) -> list[Point]:
-    steps = config.number_of("steps")
+    steps = config.count("steps")
     side = None if steps is None else "spec" if steps else "plain"
     case = {"side": side, "concurrency": config.word("batch_size"), "dataset": dataset}
     hard: dict[str, str | None] = {"prompts": config.word("num_samples"), "temperature": "0", "max_new_tokens": "2048"}
@@ -60,17 +59,11 @@ def _bench_point(row: Row, case: dict[str, str | None], hard: dict[str, str | No
     elif accept is not None and not is_plain:
         figures.append(Figure(metric="accept_length_per_verify", unit="tokens",
                               definition=ours.ACCEPT_LENGTH_PER_VERIFY, value=accept))  # fmt: skip
-    soft = {"accuracy": row.word("accuracy")}
-    return Point(row=row, case=case, figures=figures, hard=hard, soft=soft, warnings=warnings)
+    counts = {name: row.word(name) for name in ("accuracy", "num_questions", "num_valid_predictions")}
+    return Point(place=row.place, case=case, figures=figures, hard=hard, counts=counts, warnings=warnings)
 
 
-def measured_command(source: Source) -> MeasurementSet:
-    """The measurements of `specforge benchmark`. Raises InvalidRunError naming file and key."""
-    rows, _ = without_copies(source.rows)
-    return assembled(source, Origin(kind=COMMAND_KIND, tool="specforge benchmark"), [_command_point(r) for r in rows])
-
-
-def _command_point(row: Row) -> Point:
+def _command_points(row: Row) -> tuple[Point]:
     figures = _output(row, "throughput_tokens_per_second")
     macro, steps, tokens = (
         row.positive(key) for key in ("average_acceptance_length", "spec_verify_count", "output_tokens")
@@ -82,9 +75,11 @@ def _command_point(row: Row) -> Point:
             raise InvalidRunError(f"{row.where}: expected a token a verify step at least, found: {tokens:g}/{steps:g}")
         figures.append(Figure(metric="accept_length_per_verify", unit="tokens",
                               definition=ours.ACCEPT_LENGTH_PER_VERIFY, value=tokens / steps))  # fmt: skip
-    hard = {"prompts": row.word("samples")}
-    return Point(row=row, case={"side": "spec" if steps else None, "dataset": row.word("dataset")}, figures=figures,
-                 hard=hard, soft={"backend": row.word("backend")})  # fmt: skip
+    return (
+        Point(place=row.place, case={"side": "spec" if steps else None, "dataset": row.word("dataset")},
+              figures=figures, hard={"prompts": row.word("samples")}, soft={"backend": row.word("backend")},
+              counts={"output_tokens": row.word("output_tokens")}),
+    )  # fmt: skip
 
 
 def _output(row: Row, key: str) -> list[Figure]:
@@ -92,3 +87,21 @@ def _output(row: Row, key: str) -> list[Figure]:
     if value is None:
         return []
     return [Figure(metric="output_throughput_tok_s", unit="tok/s", definition=words.SPECFORGE_OUTPUT, value=value)]
+
+
+BENCH_KIND = Kind(
+    name="specforge-bench",
+    words="SpecForge bench_eagle3",
+    fits=_fits_bench,
+    points=_bench_points,
+    unknown=("whether its first requests met a cold server: it makes no warm-up",),
+    when=_named,
+)
+COMMAND_KIND = Kind(
+    name="specforge",
+    words="specforge benchmark",
+    fits=_fits_command,
+    points=_command_points,
+    unknown=("how many users were there at once", "how often a prompt was asked again: it takes a data set in turns"),
+    when=_named,
+)

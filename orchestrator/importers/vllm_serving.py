@@ -1,7 +1,7 @@
-"""vLLM: `vllm bench serve --save-result` (one object, or one a line), and `summary.json` of `vllm bench sweep serve`.
+"""vLLM: `vllm bench serve --save-result` (one object, or one a line), and the runs of `vllm bench sweep serve`.
 
 Its acceptance comes from the server's counters before and after; its rates by position are joint, so the conditional
-ones are made of neighbours.
+ones are made of neighbours. Keys that are not its own (`--metadata`, the parameters of a sweep) are circumstances.
 """
 
 import datetime
@@ -9,13 +9,11 @@ import re
 
 from orchestrator.compare import definitions as ours
 from orchestrator.importers import definitions as words
-from orchestrator.importers.assembly import Figure, Origin, Point, assembled
-from orchestrator.importers.sglang_serving import failures, load_of, rates, summaries
-from orchestrator.importers.source import Row, Source, without_copies
-from orchestrator.records.measurement import MeasurementSet
+from orchestrator.importers.assembly import Figure, Point
+from orchestrator.importers.kind import Kind, stamp_in
+from orchestrator.importers.row import Row, in_words
+from orchestrator.importers.sglang_serving import load_of, paced, rates, summaries
 
-KIND = "vllm-serve"
-_DATE = re.compile(r"(\d{8})-(\d{6})")
 _RATES = (
     ("output_throughput_tok_s", "tok/s", words.VLLM_OUTPUT, ("output_throughput",)),
     ("total_throughput_tok_s", "tok/s", words.VLLM_TOTAL, ("total_token_throughput",)),
@@ -27,41 +25,56 @@ _LATENCIES = (
     ("itl_s", words.VLLM_ITL, "itl_ms"),
     ("e2e_s", ours.E2E, "e2el_ms"),
 )
+_SOFT = ("backend", "endpoint_type", "tokenizer_id", "burstiness", "label")
+_OWN = {
+    *("date", "model_id", "num_prompts", "request_rate", "max_concurrency", "duration", "completed", "failed"),
+    *("total_input_tokens", "total_output_tokens", "request_goodput", "max_output_tokens_per_s", "run_number"),
+    *("max_concurrent_requests", "dataset_name", "ramp_up_strategy", "ramp_up_start_rps", "ramp_up_end_rps"),
+    *("total_cached_tokens", "rtfx", "total_audio_duration", *_SOFT, *(key for row in _RATES for key in row[3])),
+}
+_STATISTIC = re.compile(
+    r"(?:mean|median|std|p\d{1,2}(?:\.\d+)?)_\w+|spec_decode_\w+|\w+_per_s|(?:steady_state|probe|diffusion)_\w+|\w+_ms"
+)
+_SECRET = re.compile(r"key|secret|password|token$|auth", re.IGNORECASE)
 
 
-def fits(row: Row) -> bool:
-    """Whether a row is one of its results."""
-    return {"model_id", "request_throughput"} <= set(row.value)
+def _fits(row: Row) -> bool:
+    return {"model_id", "request_throughput"} <= set(row.value) or _failure(row)
 
 
-def measured(source: Source) -> MeasurementSet:
-    """The measurements of a file. Raises InvalidRunError naming file, place and key."""
-    rows, copies = without_copies(source.rows)
-    date = _DATE.fullmatch(rows[0].word("date") or "") if rows else None
-    unknown: tuple[str, ...] = ("the time zone of its date: taken as UTC",) if date else ()
-    if copies:
-        unknown += (f"{copies} results stand there twice; a copy is no repeat and was left out",)
-    created = None
-    if date:
-        try:
-            moment = datetime.datetime.strptime("".join(date.groups()), "%Y%m%d%H%M%S")
-            created = moment.replace(tzinfo=datetime.UTC).timestamp()
-        except ValueError:
-            rows[0].fail("date", "a date such as 20260131-235959")
-    origin = Origin(kind=KIND, tool="vllm bench serve", created_unix_s=created, unknown=unknown,
-                    date=date.group(1) if date else "")  # fmt: skip
-    return assembled(source, origin, [_point(row) for row in rows])
+def _failure(row: Row) -> bool:
+    return {"run_number", "error_type", "bench_overrides"} <= set(row.value)
 
 
-def _point(row: Row) -> Point:
-    figures = [*rates(row, _RATES), *summaries(row, _LATENCIES), *_acceptance(row)]
+def _passed_over(row: Row) -> str | None:
+    return f"a run of the sweep failed and is not in it: {row.place.where}" if _failure(row) else None
+
+
+def _when(row: Row) -> datetime.datetime | None:
+    date = row.word("date")
+    moment = stamp_in(date or "")
+    if date is not None and moment is None:
+        row.fail("date", "a date such as 20260131-235959")
+    return moment
+
+
+def _points(row: Row) -> tuple[Point]:
     side = "spec" if row.positive("spec_decode_num_drafts") else None
     hard = {"target": row.word("model_id"), "prompts": row.word("num_prompts"), "dataset": row.word("dataset_name")}
-    if (load := load_of(row)).get("concurrency") is not None and row.word("request_rate") not in (None, "inf"):
-        hard["request_rate"] = row.word("request_rate")
-    names = ("backend", "endpoint_type", "tokenizer_id", "burstiness", "label")
-    soft = {name: row.word(name) for name in names} | {"answered_requests": row.word("completed")}
-    return Point(row=row, case={"side": side, **load}, figures=figures, hard=hard, soft=soft, invalid=failures(row))
+    more = {name: in_words(value) for name, value in row.value.items()
+            if name not in _OWN and not _STATISTIC.fullmatch(name) and not _SECRET.search(name)
+            and not isinstance(value, list | dict) and value is not None}  # fmt: skip
+    answered, failed = row.count("completed"), row.count("failed")
+    asked = row.count("num_prompts")
+    if failed is not None and answered is not None:
+        asked = failed + answered
+    return (
+        Point(place=row.place, case={"side": side, **load_of(row)},
+              figures=[*rates(row, _RATES), *summaries(row, _LATENCIES), *_acceptance(row)],
+              hard={**hard, **paced(row), **more}, soft={name: row.word(name) for name in _SOFT},
+              counts={name: row.word(f"total_{name}") for name in ("input_tokens", "output_tokens")},
+              asked=asked, answered=answered),
+    )  # fmt: skip
 
 
 def _acceptance(row: Row) -> list[Figure]:
@@ -75,8 +88,8 @@ def _acceptance(row: Row) -> list[Figure]:
     if steps and drafts and accepted is not None and drafts % steps == 0:
         definition = ours.ACCEPT_RATE.format(drafts=int(drafts / steps))
         found.append(_figure("accept_rate", "share", definition, accepted / drafts))
-    joint = row.value.get("spec_decode_per_position_acceptance_rates") or []
-    if not isinstance(joint, list) or not all(isinstance(p, int | float) and 0 <= p <= 1 for p in joint):
+    joint = row.numbers("spec_decode_per_position_acceptance_rates") or []
+    if not all(0 <= share <= 1 for share in joint):
         row.fail("spec_decode_per_position_acceptance_rates", "a list of shares")
     before = 1.0
     for depth, share in enumerate(joint[:16], 1):
@@ -90,3 +103,14 @@ def _acceptance(row: Row) -> list[Figure]:
 
 def _figure(metric: str, unit: str, definition: str, value: float) -> Figure:
     return Figure(metric=metric, unit=unit, definition=definition, value=value)
+
+
+KIND = Kind(
+    name="vllm-serve",
+    words="vllm bench serve",
+    fits=_fits,
+    points=_points,
+    unknown=("which requests were warm-up, and which seed was used",),
+    passed_over=_passed_over,
+    when=_when,
+)

@@ -62,7 +62,7 @@ def test_a_running_average_of_the_server_is_one_number() -> None:
 
 def test_an_old_line_has_fewer_keys() -> None:
     one = of({key: value for key, value in LINE.items() if key not in LATER}).measurements[0]
-    assert "ttft_s_p95" not in {item.metric for item in one.series}
+    assert "e2e_s_p90" not in {item.metric for item in one.series}
     assert {fact.value for fact in one.hard if fact.name == "target"} == {None}
 
 
@@ -80,9 +80,55 @@ def test_other_settings_of_the_server_are_other_cases() -> None:
     }
 
 
+def with_server(**arguments: object) -> dict[str, Any]:
+    return {**LINE, "duration": 2.0, "server_info": {**LINE["server_info"], **arguments}}
+
+
+def test_other_servers_are_no_repeats_and_another_start_is_one() -> None:
+    for change in ({"version": "0.5.18"}, {"attention_backend": "fa3"}, {"model_path": "/models/other"}):
+        found = of(LINE, with_server(**change))
+        assert [len(one.series[0].y) for one in found.measurements] == [1, 1], change
+    start = with_server(random_seed=7, port=1, max_total_num_tokens=9, launch_command="--port 1 --api-key sk-123")
+    again = of(LINE, start)
+    assert [len(one.series[0].y) for one in again.measurements] == [2]
+    assert "sk-123" not in str(again)
+    untold = {key: value for key, value in LINE.items() if key != "server_info"}
+    told = of(untold, {**untold, "duration": 2.0, "total_input_tokens": 40}).measurements[0].warnings
+    assert any("on one server and model: the file tells neither" in text for text in told)
+    assert any("input tokens are not alike in its repeats: 32, 40" in text for text in told)
+
+
+def test_a_repeat_without_a_number_is_named() -> None:
+    one = of(LINE, {**with_server(), "median_ttft_ms": float("nan"), "p99_tpot_ms": None}).measurements[0]
+    assert len(series(one, "ttft_s").y) == 1
+    assert "no figure of `median_ttft_ms`: not a number (file.jsonl, line 2)" in one.warnings
+    assert "only 1 of 2 repeats tell ttft_s, tpot_s_p99" in one.warnings
+
+
 def test_failed_requests_make_it_invalid() -> None:
     found = of({**LINE, "errors": ["", "refused", ""]})
-    assert found.measurements[0].invalid == ("1 requests failed (file.jsonl)",)
+    assert found.measurements[0].invalid == ("1 of 3 requests were not answered (file.jsonl)",)
+    assert of({**LINE, "completed": 2}).measurements[0].invalid == found.measurements[0].invalid
+
+
+def test_an_answer_that_was_an_error_is_a_lost_request() -> None:
+    """The tool counts it as completed, with all the tokens that were asked for."""
+    one = read("sglang_serving_lost.jsonl").measurements[0]
+    assert json.loads(FILES["sglang_serving_lost.jsonl"])["completed"] == 3
+    assert one.invalid == ("1 of 3 requests were not answered (sglang_serving_lost.jsonl)",)
+    assert Fact(name="failed_requests", value="1") in one.hard
+
+
+def test_how_many_were_sent_is_in_the_default_name_or_is_unknown() -> None:
+    line = {key: value for key, value in LINE.items() if not isinstance(value, list)}
+    named = measured(Source("sglang_1130_4_custom.jsonl", json.dumps(line).encode()))
+    assert named.measurements[0].invalid == ("1 of 4 requests were not answered (sglang_1130_4_custom.jsonl)",)
+    other = of(line)
+    assert Fact(name="failed_requests", value=None) in other.measurements[0].hard
+    assert any("lost ones cannot be seen" in text for text in other.unknown)
+    fewer = of(line, {**line, "completed": 2})
+    assert [one.case[-1].value for one in fewer.measurements] == ["3", "2"]  # no repeats: some may be lost
+    assert fewer.measurements[0].case[-1].name == "answered_requests"
 
 
 def test_no_secret_of_the_server_comes_along() -> None:
@@ -123,7 +169,8 @@ def test_specforge_pools_in_one_tool_and_not_in_the_other() -> None:
     assert pooled.definition == ours.ACCEPT_LENGTH_PER_VERIFY
     command = read("specforge_command.json").measurements[0]
     assert series(command, "accept_length_mean").definition == words.MACRO
-    assert series(command, "accept_length_per_verify").y == pytest.approx((1636 / 710,))
+    assert series(command, "accept_length_mean").y == pytest.approx((2.0005270,))
+    assert series(command, "accept_length_per_verify").y == pytest.approx((192 / 101,))
 
 
 def test_specforges_one_is_no_accept_length() -> None:

@@ -1,0 +1,90 @@
+"""Result files of other tools as they lie on the disk: a file, or a sweep's folder, of which each file is a line."""
+
+import datetime
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from orchestrator.errors import NotFoundError, UsageError
+from orchestrator.importers.source import Source
+from orchestrator.records.measurement import MeasurementSet
+from orchestrator.records.packed import packed
+from orchestrator.store import Store
+from orchestrator.store.archive import MAX_BYTES
+from orchestrator.store.files import names_in, translated
+from orchestrator.store.intake import take_in
+from orchestrator.store.unpacking import read_bounded
+
+_OF_A_SWEEP = ("run=*.json", "*failure.json", "profile_export_aiperf.json")
+_DEPTH, _MOST_FILES = 4, 100_000
+_ONE_LINE = bytes.maketrans(b"\r\n", b"  ")
+
+
+def opened(path: Path, label: str = "") -> Source:
+    """A file or folder of results, read.
+
+    Raises NotFoundError where there is none, UsageError where it is too large or a folder without results, StoreError.
+    """
+    if not path.exists():
+        raise NotFoundError(f"no such file: {path}")
+    if not path.is_dir():
+        return Source(path.name, read_bounded(path), label, day=_day([path]))
+    files = sorted(_results(path))
+    if not any("failure" not in file.name for file in files):
+        raise UsageError(
+            f"{path}: expected the folder of a sweep with results in it ({', '.join(_OF_A_SWEEP)}), found none",
+            hint="of other tools import the files themselves",
+        )
+    with translated("read", path, in_store=False):
+        size = sum(file.stat().st_size for file in files)
+    if size > MAX_BYTES:
+        raise UsageError(f"{path}: expected at most {MAX_BYTES >> 20} MB of results, found: {size >> 20} MB")
+    # A line end is white space wherever JSON may have one, so each file can be a line of its own.
+    lines = [read_bounded(file).translate(_ONE_LINE) for file in files]
+    places = tuple(f"{path.name}/{file.relative_to(path).as_posix()}" for file in files)
+    return Source(path.absolute().name, b"\n".join(lines), label, day=_day(files), places=places)
+
+
+def kept_as(store: Store, found: MeasurementSet) -> str | None:
+    """The id under which the store has these very bytes; None where it has not. The day in an id may be another."""
+    ending = f"-{(found.source_sha256 or '')[:12]}"
+    for name in names_in(store.home / "runs"):
+        if name.endswith(ending) and store.is_imported(name):
+            known = store.imported(name)
+            if (known.source_sha256, known.tool) == (found.source_sha256, found.tool):
+                return name
+    return None
+
+
+def kept_own(store: Store, path: Path, found: MeasurementSet) -> tuple[str, bool]:
+    """Keep the run of a file that this tool wrote: its id, and whether it is new here. Raises as `take_in`."""
+    with path.open("rb") as file:
+        is_record = file.read(2) != b"\x1f\x8b"
+    if not is_record:
+        return take_in(store.home, path)
+    with tempfile.TemporaryDirectory(prefix="eagle3-remote-") as folder:
+        sealed = Path(folder) / "run.json"
+        sealed.write_bytes(packed(found))  # `measurements.json` as it stands has no hash of its own
+        return take_in(store.home, sealed)
+
+
+def _results(folder: Path) -> Iterator[Path]:
+    """Its result files, not too deep and not too many."""
+    looked_at = 0
+    with translated("list", folder, in_store=False):
+        for place, folders, names in os.walk(folder):
+            here = Path(place)
+            looked_at += len(names)
+            if looked_at > _MOST_FILES:
+                raise UsageError(f"{folder}: expected the folder of a sweep, found more than {_MOST_FILES} files in it")
+            if len(here.relative_to(folder).parts) >= _DEPTH:
+                folders.clear()
+            yield from (here / name for name in names if any(Path(name).match(pattern) for pattern in _OF_A_SWEEP))
+
+
+def _day(files: list[Path]) -> str:
+    """The day of the newest, in UTC."""
+    with translated("read", files[0], in_store=False):
+        newest = max(file.stat().st_mtime for file in files)
+    return datetime.datetime.fromtimestamp(newest, datetime.UTC).strftime("%Y%m%d")
