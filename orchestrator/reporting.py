@@ -1,6 +1,7 @@
 """What a report is made of, gathered from the store: the runs asked for, what they are held against, baseline moves."""
 
-from collections.abc import Iterable, Iterator, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from orchestrator.compare.asked import Asked
@@ -178,25 +179,34 @@ def _moves(store: Store, name: str | None, subjects: Sequence[Subject], left_out
         return
     runs = {subject.run_id for subject in subjects}
     found = [store.baseline(name)] if name is not None else list(store.baselines())
-    moves = []
+    known = {subject.run_id: subject.measured for subject in subjects}
+    moves: list[tuple[float, BaselineMove]] = []
     for baseline in found:
-        if name is None and not any(entry.run_id in runs for entry in baseline.history):
-            continue
-        known = {subject.run_id: subject.measured for subject in subjects}
-        for entry in baseline.history:
-            try:
-                kept = store.names.measured(entry)
-            except StoreError as error:
-                left_out.append(error.message)
-                kept = None
-            moves.append(
-                BaselineMove(
-                    name=baseline.name,
-                    since_unix_s=entry.set_at_unix_s,
-                    run_id=entry.run_id,
-                    numbers=tuple((number.metric, number.value) for number in entry.numbers),
-                    note=entry.note,
-                    measured=kept or known.get(entry.run_id or ""),
-                )
-            )
-    yield from sorted(moves, key=lambda move: move.since_unix_s)
+        if name is not None or any(entry.run_id in runs for entry in baseline.history):
+            moves += _moves_of(store, baseline, known, left_out)
+    yield from (move for _, move in sorted(moves, key=lambda pair: pair[0]))
+
+
+def _moves_of(
+    store: Store, baseline: Baseline, known: Mapping[str, MeasurementSet], left_out: list[str]
+) -> Iterator[tuple[float, BaselineMove]]:
+    """A baseline's moves as its history has them, each with a time to order it by: a clock may have been set back."""
+    latest = -math.inf
+    for entry in baseline.history:
+        latest = max(latest, entry.set_at_unix_s)
+        try:
+            kept = store.names.measured(entry)
+        except StoreError as error:
+            left_out.append(error.message)
+            kept = None
+        yield (
+            latest,
+            BaselineMove(
+                name=baseline.name,
+                since_unix_s=entry.set_at_unix_s,
+                run_id=entry.run_id,
+                numbers=tuple((number.metric, number.value) for number in entry.numbers),
+                note=entry.note,
+                measured=kept or known.get(entry.run_id or ""),
+            ),
+        )

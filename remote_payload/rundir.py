@@ -107,15 +107,17 @@ class RunDir:
         return self.result / "manifest.json"
 
 
-def write_atomically(path: Path, data: bytes, *, durable: bool = True) -> None:
-    """Replace `path` by `data`: temporary name in the same folder, fsync, rename, fsync of the folder. Mode 0600.
+def write_atomically(path: Path, data: bytes, *, durable: bool = True, mode: int = 0o600) -> None:
+    """Replace `path` by `data`: temporary name in the same folder, fsync, rename, fsync of the folder.
+
+    `mode` as the umask leaves it.
 
     A reader sees the old content or the new, also after a power cut. `durable=False` leaves out the syncs, some
     milliseconds each, where something durable follows soon: only a power cut may then lose or empty the file.
     Raises OSError (nothing half-written is left).
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, mode)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)

@@ -105,11 +105,14 @@ def list_baselines(*, published: bool, model: str | None, as_json: bool) -> None
                 "baselines": [dataclasses.asdict(item) for item in baselines],
                 "unreadable": [{"name": item, "problem": problem} for item, problem in unreadable],
                 "folder": str(store.names.folder),
+                "orphans": [str(path) for path in store.names.orphans()],
             }
         )
         return
     elsewhere = {item.name for item in baselines if store.names.where(item.name) != store.names.folder}
     console.out(baselines_text(baselines, unreadable, elsewhere))
+    for path in store.names.orphans():
+        console.note(f"no baseline needs this record any more, as a merge may leave it: {path}")
 
 
 def _list_published(model: str | None, *, as_json: bool) -> None:

@@ -55,7 +55,7 @@ def unpacked(text: str | bytes, *, where: str, error: type[Eagle3Error] = StoreE
         if found != written and not _is_newer(content):
             raise error(
                 f"{where}: expected the content of sha256 {written}, found: {found}",
-                hint="the record was edited or cut; take it from git again, or promote the run anew",
+                hint="it was edited or cut; take it from git, or make it of its run again: baseline set, runs export",
             )
     return record_of(MeasurementSet, content, where=where, error=error), str(written)
 

@@ -6,6 +6,7 @@ from orchestrator.records import Baseline, BaselineEntry
 from orchestrator.records.measurement import MeasurementSet
 from orchestrator.report.measured_text import measured_text
 from orchestrator.report.moments import moment
+from orchestrator.report.shown import visible
 from orchestrator.report.table import table
 
 
@@ -20,7 +21,7 @@ def baselines_text(
         return "no baselines yet; `eagle3-remote baseline set NAME RUN` makes one"
     head = ["name", "means", "set (UTC)", "by", "note"]
     lines = table([head, *(_cells(baseline, elsewhere) for baseline in baselines)]) if baselines else []
-    lines += [f"unreadable: {name}: {problem}" for name, problem in unreadable]
+    lines += [visible(f"unreadable: {name}: {problem}", "") for name, problem in unreadable]
     if elsewhere:
         lines.append("+ of this user, not of the project")
     return "\n".join(lines)

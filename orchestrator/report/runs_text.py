@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from orchestrator.report.moments import moment
+from orchestrator.report.shown import visible
 from orchestrator.report.table import table
 
 if TYPE_CHECKING:  # `runs list` starts without the records
@@ -22,7 +23,7 @@ def runs_text(runs: Sequence[RunSummary], of: int | None = None) -> str:
         tagged = any(run.tags for run in readable)
         head = ["run", "job", "host", "state", "created (UTC)", "result", "tags"]
         lines += table([(head if tagged else head[:-1]), *(_run_cells(run, tagged=tagged) for run in readable)])
-    lines += [f"unreadable: {run.run_id}: {run.problem}" for run in runs if run.problem is not None]
+    lines += [visible(f"unreadable: {run.run_id}: {run.problem}", "") for run in runs if run.problem is not None]
     return "\n".join(lines)
 
 

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from orchestrator.report.shown import visible
+
 
 def listed(rows: Sequence[Sequence[str]], width: int, indent: str = "  ") -> list[str]:
     """A table, or where it is too wide its first column on lines of its own with the other columns below."""
@@ -14,9 +16,13 @@ def listed(rows: Sequence[Sequence[str]], width: int, indent: str = "  ") -> lis
 
 
 def table(rows: Sequence[Sequence[str]], indent: str = "") -> list[str]:
-    """Left-aligned columns, two spaces apart; the last column is not padded."""
+    """Left-aligned columns, two spaces apart; the last column is not padded.
+
+    A cell is one line whatever it holds: a line end in a name from elsewhere would forge a row.
+    """
     if not rows:
         return []
+    rows = [[visible(cell, kept="") for cell in row] for row in rows]
     widths = [max(len(row[index]) for row in rows) for index in range(len(rows[0]))]
     return [
         (indent + "  ".join(cell.ljust(size) for cell, size in zip(row, widths, strict=True))).rstrip() for row in rows

@@ -23,15 +23,22 @@ COPIES = frozenset({MEASUREMENTS, KEY, VERDICT})
 
 
 def run_files(run: RunDir) -> dict[str, bytes]:
-    """The files of a run's folder by name, without what can be made of them. Raises InvalidRunError where too many."""
+    """The files of a run's folder by name, without what can be made of them.
+
+    Raises InvalidRunError where they are too many bytes, or where a link stands among them: what it leads to is not
+    the run's own, and without it the run would not be whole.
+    """
     copies = COPIES if record_path(run).is_file() else frozenset()
     with translated("read", run.path):
-        paths = {
-            path.relative_to(run.path).as_posix(): path
-            for path in sorted(run.path.rglob("*"))
-            if path.is_file() and not path.is_symlink()
-        }
-        wanted = {name: path for name, path in paths.items() if name not in copies and "/." not in f"/{name}"}
+        entries = {path.relative_to(run.path).as_posix(): path for path in sorted(run.path.rglob("*"))}
+        wanted = {name: path for name, path in entries.items() if name not in copies and "/." not in f"/{name}"}
+        links = [name for name, path in wanted.items() if path.is_symlink()]
+        if links:
+            raise InvalidRunError(
+                f"expected a run of files alone, found a link: {run.path / links[0]}",
+                hint="put what it leads to in its place; FILE.json exports the measurements alone",
+            )
+        wanted = {name: path for name, path in wanted.items() if path.is_file()}
         size = sum(path.stat().st_size for path in wanted.values())
         if size > MAX_BYTES:
             raise InvalidRunError(

@@ -33,6 +33,11 @@ class Baselines:
         return self.project or self.home / "baselines"
 
     @property
+    def is_shared(self) -> bool:
+        """Whether that folder is the project's, whose files are as readable as the project's other ones."""
+        return self.project is not None and self.folder != self.home / "baselines"
+
+    @property
     def folders(self) -> tuple[Path, ...]:
         """Where baselines are read, the first that has a name decides."""
         own = self.home / "baselines"
@@ -58,24 +63,23 @@ class Baselines:
         """Let `name` mean `entry` from now on; what it meant before stays in its history, which only ever grows."""
         path = self.folder / _file_name(name)
         with locked(self.home):
-            return _moved(path, entry)
+            return self._moved(path, entry)
 
     def promote(self, name: str, measured: MeasurementSet, *, source: str, note: str, now: float) -> Baseline:
         """Keep the measurements of a run for good, and let `name` mean them from now on.
 
-        What was kept of that run before stays as it is, and is what the name then means: a record never changes. Raises
-        StoreError where it is broken.
+        What was kept of that run before stays as it is, and is what the name then means: a record never changes. One
+        that was edited or cut is written again where these are the very measurements that it held; else StoreError.
         """
         path, record = self.folder / _file_name(name), self._record_path(self.folder, measured.run_id)
         with locked(self.home):  # one for both: nobody may remove the record in between
-            if record.is_file():
-                sha256 = _read_record(record)[1]
-            else:
-                write(record, packed(measured))
+            sha256 = self._kept(record, measured) if record.is_file() else None
+            if sha256 is None:
+                write(record, packed(measured), shared=self.is_shared)
                 sha256 = sha256_of(measured)
             run_id = measured.run_id
             entry = BaselineEntry(run_id=run_id, record_sha256=sha256, source=source, note=note, set_at_unix_s=now)
-            return _moved(path, entry)
+            return self._moved(path, entry)
 
     def measured(self, entry: BaselineEntry) -> MeasurementSet | None:
         """What a run's entry means by its run, read and held against its hash; None where it has no record.
@@ -121,6 +125,15 @@ class Baselines:
         """Every name, readable or not."""
         return tuple(dict.fromkeys(path.stem for path in self._paths()))
 
+    def orphans(self) -> tuple[Path, ...]:
+        """Records that no name's history needs, e.g. after a merge in git; none while a name cannot be read."""
+        if self.unreadable():
+            return ()
+        needed = {run for item in self.readable() for run in _runs(item.history)}
+        folder = self.folder / "records"
+        names = (name for name in names_in(folder) if name.endswith(".json") and not name.startswith("."))
+        return tuple(folder / name for name in names if name.removesuffix(".json") not in needed)
+
     def holders(self, run_id: str) -> tuple[str, ...]:
         """The baselines that need the run's folder: set before there were records, or unreadable and naming it."""
         needing = [
@@ -156,6 +169,33 @@ class Baselines:
             except StoreError as error:
                 yield first[name], error.message
 
+    def _moved(self, path: Path, entry: BaselineEntry) -> Baseline:
+        earlier = _read(path).history if path.is_file() else ()
+        baseline = Baseline(name=path.stem, history=(*earlier, entry))
+        write(path, lined_bytes(baseline), shared=self.is_shared)
+        return baseline
+
+    def _kept(self, record: Path, measured: MeasurementSet) -> str | None:
+        """The hash of the record that is there; None where it is broken and `measured` is what it held."""
+        try:
+            return _read_record(record)[1]
+        except StoreError as error:
+            ours = sha256_of(measured)
+            needed = [
+                (item.name, entry.record_sha256)
+                for item in self.readable()
+                for entry in item.history
+                if entry.run_id == measured.run_id
+            ]
+            if ours in {sha256 for _, sha256 in needed}:
+                return None
+            names = " ".join(dict.fromkeys(name for name, _ in needed))
+            raise StoreError(
+                error.message,
+                hint="the run's measurements are other ones now, so this record cannot be made again: take it from git"
+                + (f", or forget what needs it: baseline rm {names}" if names else ", or remove it"),
+            ) from None
+
     @staticmethod
     def _record_path(folder: Path, run_id: str) -> Path:
         return folder / "records" / f"{run_id}.json"
@@ -168,21 +208,24 @@ def _file_name(name: str) -> str:
 
 
 def _read(path: Path) -> Baseline:
-    baseline = read_record(Baseline, read_text(path), where=str(path), error=StoreError)
+    baseline = read_record(
+        Baseline, _merged(path, "both entries of `history`, oldest first"), where=str(path), error=StoreError
+    )
     if baseline.name != path.stem:
         raise StoreError(f"{path}: expected the baseline `{path.stem}`, found: {baseline.name}")
     return baseline
 
 
-def _moved(path: Path, entry: BaselineEntry) -> Baseline:
-    earlier = _read(path).history if path.is_file() else ()
-    baseline = Baseline(name=path.stem, history=(*earlier, entry))
-    write(path, lined_bytes(baseline))
-    return baseline
+def _merged(path: Path, keep: str) -> str:
+    """The file's text. Raises StoreError where git left a conflict in it, with what to keep."""
+    text = read_text(path)
+    if any(line.startswith("<<<<<<< ") for line in text.splitlines()):
+        raise StoreError(f"{path}: git left a merge conflict in it", hint=f"keep {keep}, and drop the marks of git")
+    return text
 
 
 def _read_record(path: Path) -> tuple[MeasurementSet, str]:
-    measured, sha256 = unpacked(read_text(path), where=str(path))
+    measured, sha256 = unpacked(_merged(path, "one side whole"), where=str(path))
     if measured.run_id != path.stem:
         raise StoreError(f"{path}: expected the record of `{path.stem}`, found: {measured.run_id}")
     return measured, sha256

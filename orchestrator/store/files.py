@@ -55,8 +55,11 @@ def read_text(path: Path) -> str:
         raise StoreError(f"{path}: expected UTF-8 text, found: {error.reason} at byte {error.start}") from None
 
 
-def write(path: Path, data: bytes) -> None:
-    """Replace the file atomically, making its folder (mode 0700) where it is missing. Raises StoreError."""
+def write(path: Path, data: bytes, *, shared: bool = False) -> None:
+    """Replace the file atomically, making its folder where it is missing. Raises StoreError.
+
+    The user's alone (0600 in 0700), or `shared` with whom the umask says, as other files of a project are.
+    """
     with translated("write", path):
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write_atomically(path, data)
+        path.parent.mkdir(mode=0o777 if shared else 0o700, parents=True, exist_ok=True)
+        write_atomically(path, data, mode=0o666 if shared else 0o600)

@@ -214,7 +214,7 @@ def test_a_projects_name_hides_the_users_and_is_removed_first(store: Store, eagl
             lambda text: text.replace('"schema_version": 1', '"schema_version": 7'),
             "written by a newer eagle3-remote: 7",
         ),
-        (lambda text: "<<<<<<< HEAD\n" + text, "expected a record of measurements, found"),
+        (lambda text: "<<<<<<< HEAD\n" + text, "git left a merge conflict in it"),
     ],
 )
 def test_a_record_that_was_edited_or_cut_is_refused(

@@ -108,6 +108,12 @@ def test_a_baseline_is_what_runs_are_held_against(eagle: Eagle, store: Store) ->
     assert eagle("baseline", "set", "main", "bench-b1").code == 0
     alone = eagle("report", "--baseline", "main", "--format", "markdown").out
     assert alone.splitlines()[0] == "# bench-a1 and bench-b1"
+    path = store.home / "baselines" / "main.json"
+    history = json.loads(path.read_text())
+    history["history"][1]["set_at_unix_s"] = 5.0  # by a clock that was set back
+    path.write_text(json.dumps(history))
+    moves = eagle("report", "--baseline", "main", "--format", "json").json["baseline_moves"]
+    assert [move["run_id"] for move in moves] == ["bench-a1", "bench-b1"]
     assert alone.splitlines()[2].startswith("**Regressed")
 
 

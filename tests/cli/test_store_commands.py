@@ -56,7 +56,11 @@ def test_a_listing_shows_what_is_asked_for(store: Store, eagle: Eagle) -> None:
     assert listed(eagle, "--since", "7d") == []
     assert listed(eagle, "--limit", "2") == ["run-b2", "other-1"]
     assert eagle("runs", "list", "--tag", "none").out == "none of 3 runs fits\n"
+    forged = "bench\nrun-c3  bench  gpu1\x1b[2J\u202e"
+    store.add_imported(dataclasses.replace(imported("evil"), job_kind=forged, host="a\nb"))
     text = eagle("runs", "list").out
+    assert len(text.splitlines()) == 5
+    assert "bench\\nrun-c3  bench  gpu1\\x1b[2J\\u202e" in text
     assert "good nightly" in text
     assert "imported" in text
 

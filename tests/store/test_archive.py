@@ -191,6 +191,18 @@ def test_a_header_that_claims_more_than_there_is(store: Store, files: dict[str, 
     refused(store, tmp_path / "a.tar.gz", gzip.compress(entry.tobuf(format=tarfile.GNU_FORMAT) + bytes(plain)))
 
 
+def test_a_run_with_a_link_in_it_is_not_exported_without_it(store: Store, tmp_path: Path) -> None:
+    run = store.begin(made_run("run-a1"))
+    put_files(run, {"a": b"b"})
+    (run.path / ".x.1.tmp").symlink_to(tmp_path)  # hidden ones are nobody's
+    assert "result/a" in run_files(run)
+    run.result.rename(tmp_path / "result")
+    run.result.symlink_to(tmp_path / "result")
+    with pytest.raises(InvalidRunError, match=f"found a link: {run.result}"):
+        export_run(run, tmp_path / "a.tar.gz")
+    assert not (tmp_path / "a.tar.gz").exists()
+
+
 def test_a_run_too_large_to_be_read_again_is_not_exported(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

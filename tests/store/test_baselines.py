@@ -3,6 +3,8 @@
 import base64
 import json
 import multiprocessing
+import os
+import stat
 import zlib
 from dataclasses import replace
 from pathlib import Path
@@ -107,6 +109,53 @@ def test_a_record_that_is_there_stays(store: Store) -> None:
     assert first.record_sha256 == sha256_of(measured())
     assert promoted(store, "b", measured(value=2.0)) == first
     assert store.names.measured(first) == measured()
+
+
+def test_a_broken_record_is_made_again_where_its_run_still_says_the_same(store: Store) -> None:
+    first = promoted(store, "a", measured())
+    path = store.names.folder / "records" / "run-1.json"
+    whole = path.read_bytes()
+    path.write_bytes(whole.replace(b'"bench"', b'"bunch"'))
+    with pytest.raises(StoreError, match="expected the content of sha256") as broken:
+        store.names.measured(first)
+    assert "make it of its run again: baseline set" in (broken.value.hint or "")
+    with pytest.raises(StoreError, match="expected the content of sha256") as other:
+        promoted(store, "a", measured(value=2.0))
+    assert "baseline rm a" in (other.value.hint or "")
+    assert promoted(store, "b", measured()) == first
+    assert path.read_bytes() == whole
+    assert store.names.measured(first) == measured()
+
+
+def test_a_projects_files_are_as_readable_as_its_other_ones(store: Store) -> None:
+    old = os.umask(0o027)
+    try:
+        promoted(store, "a", measured())
+        promoted(replace(store, project=None), "own", measured())
+    finally:
+        os.umask(old)
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in sorted(store.names.folder.rglob("*"))}
+    assert modes == {"a.json": 0o640, "records": 0o750, "run-1.json": 0o640}
+    own = store.home / "baselines"
+    assert {stat.S_IMODE(path.stat().st_mode) for path in (own / "own.json", own / "records" / "run-1.json")} == {0o600}
+
+
+def test_what_a_merge_leaves_behind_is_told(store: Store) -> None:
+    promoted(store, "a", measured("run-1"))
+    promoted(store, "b", measured("run-2"))
+    path = store.names.folder / "a.json"
+    text = path.read_text()
+    path.write_text(f"<<<<<<< HEAD\n{text}=======\n{text}>>>>>>> theirs\n")
+    with pytest.raises(StoreError, match="merge conflict") as conflict:
+        store.baseline("a")
+    assert "both entries of `history`, oldest first" in (conflict.value.hint or "")
+    assert store.names.orphans() == ()  # an unreadable name may need anything
+    path.unlink()
+    assert [item.name for item in store.names.orphans()] == ["run-1.json"]
+    record = store.names.folder / "records" / "run-2.json"
+    record.write_text("<<<<<<< HEAD\n" + record.read_text())
+    with pytest.raises(StoreError, match="merge conflict"):
+        store.names.measured(store.baseline("b").current)
 
 
 def test_a_record_goes_with_the_last_name_whose_history_needs_it(store: Store) -> None:
