@@ -16,6 +16,7 @@ from orchestrator.errors import DetachedError, Eagle3Error, OutputClosedError, O
 COMMANDS = {
     "run": ("orchestrator.cli.run", "Run a job on a host, follow it, bring its result home."),
     "sweep": ("orchestrator.cli.sweep", "Measure many points on a host while this laptop sleeps."),
+    "explain": ("orchestrator.cli.explain", "Show exactly what a run or a sweep executes."),
     "attach": ("orchestrator.cli.attach", "Follow a run that goes on on a host, and bring its result home."),
     "status": ("orchestrator.cli.status", "Show the state of runs on a host."),
     "logs": ("orchestrator.cli.logs", "Show what a job printed."),

@@ -57,3 +57,10 @@ def test_a_load_that_kills_its_server_is_a_failure_and_the_others_are_measured(l
     kept = words["num_steps 2, num_draft_tokens 3, concurrency 1"]
     assert (kept["measured"], kept["invalid"], kept["against_plain"]["verdict"]) == (1, [], "single run")
     assert "1 of 3 points finished" in laptop.run("runs", "show", "night.u0002.0").out
+
+    told = json.loads(laptop.run("explain", "night", "--json").out)
+    assert [unit["settings"]["concurrency"] for unit in told["units"]] == [[1, 2, 3]] * 3
+    assert told["units"][2]["job"]["num_draft_tokens"] == 3
+    assert "Units, in this order" in laptop.run("explain", "night").out
+    (server,) = json.loads(laptop.run("explain", "night.u0001.0", "--json").out)["servers"]
+    assert server["argv"][server["argv"].index("--speculative-num-steps") + 1] == "1"

@@ -1,0 +1,37 @@
+"""`eagle3-remote explain`: exactly what a run or a sweep executes."""
+
+import click
+
+from orchestrator.cli import console
+from orchestrator.cli.options import json_option, open_store
+from orchestrator.errors import StoreError
+
+
+@click.command()
+@click.argument("run_id", metavar="RUN|SWEEP")
+@json_option
+def explain(run_id: str, *, as_json: bool) -> None:
+    """Show exactly what a run or a sweep executes: commands, settings with their sources, a sweep's every unit.
+
+    Works without the host, from what this laptop asked it to do. Of a served benchmark that came home the command of
+    each server is shown as it was started.
+    """
+    from orchestrator.report.explain_text import explain_json, explain_text
+    from orchestrator.store.results import read_bench
+    from remote_payload.schema import SweepJob, job_from_json
+    from remote_payload.schema.bench import ServerFacts
+
+    store = open_store()
+    record = store.load(run_id)
+    job = job_from_json(record.spec.job_json)
+    servers: tuple[ServerFacts, ...] = ()
+    if record.job_kind == "bench" and store.has_figures(record):
+        try:
+            servers = read_bench(store.run_dir(record.run_id)).servers
+        except StoreError as error:
+            console.warn(error.message)
+    sweep = job if isinstance(job, SweepJob) else None
+    if as_json:
+        console.out_json(explain_json(record, sweep, servers))
+    else:
+        console.out(explain_text(record, sweep, servers, console.width()))

@@ -1,0 +1,95 @@
+"""What a run or a sweep executes, in full: the commands, the settings and where each came from; nothing is guessed."""
+
+import json
+import shlex
+from collections.abc import Sequence
+from typing import Any
+
+from orchestrator.records import RunRecord
+from orchestrator.report.head import labelled
+from orchestrator.report.sweep_text import point_words
+from remote_payload.schema import RunSpec, SweepJob, job_of_unit
+from remote_payload.schema.bench import ServerFacts
+
+ISOLATED = ("selftest", "sweep")
+"""Kinds of jobs that need no installed packages (`remote_payload/spawn.py`)."""
+
+
+def explain_text(record: RunRecord, job: SweepJob | None, servers: Sequence[ServerFacts], width: int) -> str:
+    """Everything that is executed for the run; of a sweep every unit in its order, by what differs from the base."""
+    told = explain_json(record, job, servers)
+    spec = record.spec
+    lines = labelled(
+        [
+            ("run", f"{spec.run_id}: {spec.job_kind}, {record.phase}"),
+            ("host", f"{record.host.name} ({record.host.destination})"),
+            ("command", told["command"]),
+            ("in", told["folder"]),
+            ("payload", spec.payload_sha256),
+            ("environment", " ".join(f"{key}={value}" for key, value in spec.environment.items()) or "as inherited"),
+            ("secrets", ", ".join(spec.secret_names) or "none"),
+            ("deadline", "none" if spec.deadline_s is None else f"{spec.deadline_s:g} s"),
+        ],
+        width,
+    )
+    for server in servers:
+        lines += ["", f"Server {server.start} ({server.side}), as it was started:", f"  {shlex.join(server.argv)}"]
+    lines += ["", "Settings of every unit:" if job is not None else "Settings:"]
+    lines += [f"  {one.key} = {one.value}  ({one.source})" for one in spec.settings]
+    return "\n".join([*lines, *([] if job is None else _units(record.run_id, job, told["units"]))])
+
+
+def _units(run_id: str, job: SweepJob, units: list[dict[str, Any]]) -> list[str]:
+    words = {point.point_id: point_words(point) for point in job.points}
+    lines = ["", f"Units, in this order; attempt 0 of each is the run {run_id}.UNIT.0:"]
+    for unit in units:
+        settings = " ".join(f"{key}={json.dumps(value)}" for key, value in unit["settings"].items())
+        adopted = f", waits for {unit['adopt']} first" if unit["adopt"] else ""
+        lines.append(f"  {unit['unit_id']}  block {unit['block']}{adopted}: {settings or 'the base as it is'}")
+        lines += [f"         {point}  {words.get(point, '')}" for point in unit["points"]]
+    return lines
+
+
+def explain_json(record: RunRecord, job: SweepJob | None, servers: Sequence[ServerFacts]) -> dict[str, Any]:
+    """The same as values; of a sweep each unit with its whole job."""
+    spec = record.spec
+    root = record.host.root
+    told: dict[str, Any] = {
+        "run_id": spec.run_id,
+        "job_kind": spec.job_kind,
+        "host": record.host.name,
+        "phase": record.phase,
+        "command": shlex.join(_command(spec, root)),
+        "folder": f"{root}/runs/{spec.run_id}",
+        "payload_sha256": spec.payload_sha256,
+        "environment": dict(spec.environment),
+        "secret_names": list(spec.secret_names),
+        "deadline_s": spec.deadline_s,
+        "servers": [{"start": one.start, "side": one.side, "argv": list(one.argv)} for one in servers],
+        "settings": [{"key": one.key, "value": json.loads(one.value), "source": one.source} for one in spec.settings],
+    }
+    if job is None:
+        return {**told, "job": json.loads(spec.job_json)}
+    return {
+        **told,
+        "retries": job.retries,
+        "unit_deadline_s": job.unit_deadline_s,
+        "units": [
+            {
+                "unit_id": unit.unit_id,
+                "block": unit.block,
+                "points": list(unit.points),
+                "adopt": unit.adopt,
+                "settings": json.loads(unit.changes_json),
+                "job": job_of_unit(job, unit).__dict__,
+            }
+            for unit in job.units
+        ],
+    }
+
+
+def _command(spec: RunSpec, root: str) -> tuple[str, ...]:
+    """As `remote_payload/spawn.py` starts the worker."""
+    isolation = ("-I", "-S") if spec.job_kind in ISOLATED else ()
+    payload = f"{root}/payloads/{spec.payload_sha256}.pyz"
+    return (spec.python, *isolation, "-u", payload, "work", f"{root}/runs/{spec.run_id}")
