@@ -6,6 +6,7 @@ from pathlib import PurePosixPath
 from orchestrator.compare.served import LoadFigures, effective
 from orchestrator.records.measurement import Fact
 from remote_payload.schema.bench import BenchResult, ServerFacts
+from remote_payload.schema.folder import FolderFacts
 
 HARNESS = "eagle3-remote client, definitions 1"
 """Goes up where a metric of ours comes to mean something else."""
@@ -47,6 +48,8 @@ class BenchFacts:
         found: dict[str, str | None] = {name: _told(servers, name, key) for name, key in HARD_ARGUMENTS.items()}
         for name, key in DRAFT_ARGUMENTS.items():
             found[name] = "none" if load.side == "plain" else _told(servers, name, key)
+        found["target_weights"] = _weights(self._result.target)
+        found["draft_weights"] = "none" if load.side == "plain" else _weights(self._result.draft)
         found["gpu"] = _gpus(self._result.gpus)
         found |= {
             "dataset": PurePosixPath(workload.source).name or workload.source,
@@ -72,6 +75,8 @@ class BenchFacts:
             "python": result.python,
             "host_cpus": str(result.host_cpus),
             "gpus_of_the_host": str(len(result.gpus)),
+            "target_config": _config(result.target),
+            "draft_config": "none" if load.side == "plain" else _config(result.draft),
             "prompts_path": result.workload.source,
             "requests_a_point": " / ".join(sorted({str(point.requests) for point in load.points})),
             "seed": str(result.workload.seed),
@@ -92,6 +97,14 @@ class BenchFacts:
             return "prefix cache off"
         flushed = all(point.flushed for point in load.points)
         return "flushed before each point" if flushed else "not flushed"
+
+
+def _weights(folder: FolderFacts | None) -> str | None:
+    return None if folder is None or folder.weights_sha256 is None else folder.weights_sha256[:12]
+
+
+def _config(folder: FolderFacts | None) -> str | None:
+    return None if folder is None or folder.config_sha256 is None else folder.config_sha256[:12]
 
 
 def _gpus(names: Sequence[str]) -> str:

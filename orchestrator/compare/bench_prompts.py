@@ -1,4 +1,7 @@
-"""A load's acceptance a prompt: what one prompt was answered with over all repeats is one sample."""
+"""A load's acceptance a prompt: what one prompt was answered with over all repeats is one sample.
+
+Prompts of the same content, where the workload tells it, are one sample together.
+"""
 
 from collections.abc import Callable, Sequence
 
@@ -19,7 +22,7 @@ def prompt_series(
 ) -> list[Series]:
     """Everything that is counted a prompt. `plain`: the same load without speculation; none where it was not run."""
     told = [item for item in requests if item.verify_steps]
-    table = _Table(workload.sha256[:12], told)
+    table = _Table(workload, told)
     found = [table.ratio("accept_length_per_verify", "tokens", definitions.ACCEPT_LENGTH_PER_VERIFY, _tokens, _verify)]
     if all(item.correct_drafts is not None for item in told):
         found.append(
@@ -31,25 +34,26 @@ def prompt_series(
             found.append(_rate(table, num_draft_tokens - 1))
     if told and all(item.histogram is not None for item in told):
         found += _depths(table, max(len(item.histogram or ()) for item in told))
-    answers = _Table(workload.sha256[:12], requests)
+    answers = _Table(workload, requests)
     found.append(answers.ratio("output_tokens", "tokens", definitions.OUTPUT_TOKENS, tokens_of, lambda _: 1))
     known = [item for item in requests if item.cached_tokens is not None and item.prompt_tokens]
-    prompts = _Table(workload.sha256[:12], known)
+    prompts = _Table(workload, known)
     found.append(prompts.ratio("cached_share", "share", definitions.CACHED_SHARE, _cached, _prompt_tokens))
     if workload.temperature == 0:
-        found.append(_identical(workload.sha256[:12], requests, plain))
+        found.append(_identical(workload, requests, plain))
     return [series for series in found if series is not None]
 
 
 class _Table:
     """Requests by prompt."""
 
-    def __init__(self, workload: str, requests: Sequence[RequestSample]) -> None:
+    def __init__(self, workload: WorkloadFacts, requests: Sequence[RequestSample]) -> None:
         by_prompt: dict[int, list[RequestSample]] = {}
         for item in requests:
             by_prompt.setdefault(item.prompt, []).append(item)
         self.by_prompt = dict(sorted(by_prompt.items()))
-        self.keys = tuple(f"{workload}#{prompt}" for prompt in self.by_prompt)
+        self.keys = tuple(f"{workload.sha256[:12]}#{prompt}" for prompt in self.by_prompt)
+        self.clusters = _clusters(workload, tuple(self.by_prompt))
 
     def ratio(self, metric: str, unit: str, definition: str, y: Count, x: Count) -> Series | None:
         """sum(y) over sum(x) a prompt; None where nothing was counted."""
@@ -57,7 +61,25 @@ class _Table:
         xs = tuple(float(sum(x(item) for item in some)) for some in self.by_prompt.values())
         if not sum(xs):
             return None
-        return Series(metric=metric, unit=unit, definition=definition, level="prompt", keys=self.keys, y=ys, x=xs)
+        return Series(
+            metric=metric,
+            unit=unit,
+            definition=definition,
+            level="prompt",
+            keys=self.keys,
+            clusters=self.clusters,
+            y=ys,
+            x=xs,
+        )
+
+
+def _clusters(workload: WorkloadFacts, prompts: Sequence[int]) -> tuple[str, ...]:
+    """The content of each prompt, where one was asked again under another number: it is no new sample then."""
+    known = workload.prompt_sha256
+    if not all(0 <= one < len(known) for one in prompts):
+        return ()
+    contents = tuple(known[prompt] for prompt in prompts)
+    return contents if len(set(contents)) < len(contents) else ()
 
 
 def _rate(table: _Table, drafts: int) -> Series | None:
@@ -79,7 +101,9 @@ def _depths(table: _Table, width: int) -> list[Series | None]:
     return found
 
 
-def _identical(workload: str, requests: Sequence[RequestSample], plain: Sequence[RequestSample]) -> Series | None:
+def _identical(
+    workload: WorkloadFacts, requests: Sequence[RequestSample], plain: Sequence[RequestSample]
+) -> Series | None:
     ours, theirs = _first_outputs(requests), _first_outputs(plain)
     both = sorted(ours.keys() & theirs.keys())
     if not both:
@@ -89,7 +113,8 @@ def _identical(workload: str, requests: Sequence[RequestSample], plain: Sequence
         unit="share",
         definition=definitions.IDENTICAL_OUTPUTS,
         level="prompt",
-        keys=tuple(f"{workload}#{prompt}" for prompt in both),
+        keys=tuple(f"{workload.sha256[:12]}#{prompt}" for prompt in both),
+        clusters=_clusters(workload, both),
         y=tuple(float(ours[prompt] == theirs[prompt]) for prompt in both),
         x=(1.0,) * len(both),
     )

@@ -1,11 +1,12 @@
 """A drafter test as measurements: one a split of rows; every figure counted a row, which is its prompt.
 
-`declared.` before a metric is the reading that serving would feed, `best.` the one that fits best.
+Rows of the same tokens are one sample together. `declared.` before a metric is the reading that serving would feed,
+`best.` the one that fits best.
 """
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
 from orchestrator.compare import definitions
@@ -40,8 +41,10 @@ def standalone_measurements(
 
 def _measurement(result: StandaloneResult, split: SplitFigures, soft: Mapping[str, str | None]) -> Measurement:
     keys = _keys(split)
+    tokens = tuple((row.tokens_sha256 or "")[:16] or row.name for row in split.rows)
+    clusters = tokens if len(set(tokens)) < len(tokens) else ()
     roles = (("declared", split.declared), ("best", split.best))
-    series = [item for role, reading in roles if reading is not None for item in _series(role, reading, keys)]
+    series = [item for role, reading in roles if reading is not None for item in _series(role, reading, keys, clusters)]
     served = split.declared or split.best
     skipped = len(split.facts.skipped)
     return Measurement(
@@ -59,7 +62,7 @@ def _histogram(walk: Walk) -> tuple[int, ...]:
     return tuple(walk.histogram)
 
 
-def _series(role: str, reading: ReadingFigures, keys: tuple[str, ...]) -> list[Series]:
+def _series(role: str, reading: ReadingFigures, keys: tuple[str, ...], clusters: tuple[str, ...]) -> list[Series]:
     steps = reading.steps
     walk, mean = (
         words.format(steps=steps) for words in (definitions.ACCEPT_LENGTH_WALK, definitions.ACCEPT_LENGTH_MEAN)
@@ -76,7 +79,7 @@ def _series(role: str, reading: ReadingFigures, keys: tuple[str, ...]) -> list[S
         )
         words = definitions.CHAIN_ACCEPTANCE.format(before=step)
         found.append(_ratio(f"{role}.step{step + 1}_acceptance", "share", words, keys, sums))
-    return [series for series in found if series is not None]
+    return [replace(series, clusters=clusters) for series in found if series is not None]
 
 
 def _ratio(

@@ -1,12 +1,12 @@
 """Whether two measurements may be compared: which circumstances must be alike, which should be, which are under test.
 
-The vocabulary of facts. Hard: `target`, `draft`, `algorithm`, `num_steps`, `eagle_topk`, `num_draft_tokens`, `dtype`,
-`quantization`, `draft_quantization`, `kv_cache_dtype`, `gpu`, `tp`, `dp`, `ep`, `pp`, `dataset`, `prompts_sha256`,
-`prompts`, `temperature`, `top_p`, `top_k`, `max_new_tokens`, `ignore_eos`, `harness`, `simulated_acceptance`,
-`cache_policy`; the load itself (`side`, `concurrency`, `request_rate`, `split`) is the case. Soft: `sglang_version`,
-`attention_backend`, `cuda_graph_max_bs`, `mem_fraction_static`, `host`, ... What a side does not tell is unknown, and
-unknown is no mismatch; it is told, also where neither side tells it. Other definitions of a metric are the series' own
-matter.
+The vocabulary of facts. Hard: `target`, `draft`, `target_weights`, `draft_weights` (what lies at these paths),
+`algorithm`, `num_steps`, `eagle_topk`, `num_draft_tokens`, `dtype`, `quantization`, `draft_quantization`,
+`kv_cache_dtype`, `gpu`, `tp`, `dp`, `ep`, `pp`, `dataset`, `prompts_sha256`, `prompts`, `temperature`, `top_p`,
+`top_k`, `max_new_tokens`, `ignore_eos`, `harness`, `simulated_acceptance`, `cache_policy`; the load itself (`side`,
+`concurrency`, `request_rate`, `split`) is the case. Soft: `sglang_version`, `attention_backend`, `cuda_graph_max_bs`,
+`mem_fraction_static`, `requests_a_point`, `host`, ... What a side does not tell is unknown, and unknown is no mismatch;
+it is told, also where neither side tells it. Other definitions of a metric are the series' own matter.
 """
 
 import difflib
@@ -21,20 +21,24 @@ from orchestrator.records.measurement import Fact, Measurement
 SERVED = (
     *HARD_ARGUMENTS,
     *DRAFT_ARGUMENTS,
+    *("target_weights", "draft_weights"),
     *("gpu", "dataset", "prompts_sha256", "prompts", "temperature", "top_p", "top_k", "max_new_tokens", "ignore_eos"),
     *("harness", "simulated_acceptance", "cache_policy"),
 )
 """Hard circumstances of a served benchmark: one that neither side tells is unknown as well."""
 PROMPTS = ("dataset", "prompts_sha256", "prompts", "prompts_path")
 IMPLIED = {
-    "side": ("side", *DRAFT_ARGUMENTS, "simulated_acceptance"),
-    "draft": ("draft", "draft_folder"),
+    "side": ("side", *DRAFT_ARGUMENTS, "draft_weights", "draft_config", "simulated_acceptance"),
+    "draft": ("draft", "draft_folder", "draft_weights", "draft_config"),
+    "target": ("target", "target_weights", "target_config"),
     "num_steps": ("num_steps", "num_draft_tokens"),
     "eagle_topk": ("eagle_topk", "num_draft_tokens"),
     "gpu": ("gpu", "gpus_of_the_host"),
     **dict.fromkeys(PROMPTS, PROMPTS),
 }
 """What cannot but vary with a factor: SGLang makes num_draft_tokens of num_steps; plain decoding has no drafter."""
+SAME_BY_CONTENT = {"dataset": "prompts_sha256", "target": "target_weights", "draft": "draft_weights"}
+"""Names of a place, and the fact that tells what lies there."""
 ALIASES = {argument: name for name, argument in {**HARD_ARGUMENTS, **DRAFT_ARGUMENTS}.items() if argument != name}
 """Server arguments by the name of the fact they tell."""
 PLACES = frozenset({"host", "port", "nccl_port", "dist_init_addr", "served_model_name", "random_seed", "log_level"})
@@ -62,9 +66,10 @@ def circumstances(ours: Measurement, theirs: Measurement, vary: Collection[str] 
     hard, unknown = _differences(_known(ours.case, ours.hard), _known(theirs.case, theirs.hard), names)
     soft = _soft(ours, theirs)
     soft = [item for item in soft if item.name not in {difference.name for difference in hard}]
-    if _same("prompts_sha256", ours, theirs):  # the very same prompts under another name
-        soft += [item for item in hard if item.name == "dataset"]
-        hard = [item for item in hard if item.name != "dataset"]
+    for name, content in SAME_BY_CONTENT.items():  # the very same under another name
+        if _same(content, ours, theirs):
+            soft += [item for item in hard if item.name == name]
+            hard = [item for item in hard if item.name != name]
     arguments = _arguments(ours, theirs)
     if "draft" in factors and "side" in factors:  # plain decoding has none of the drafter's arguments
         arguments = [item for item in arguments if not item.name.startswith("speculative_")]

@@ -8,6 +8,7 @@ Clocks. All `*_s` of a request are seconds on the client's monotonic clock since
 
 from typing import Literal
 
+from remote_payload.schema.folder import FolderFacts
 from remote_payload.schema.record import SCHEMA_VERSION, Record
 
 Side = Literal["spec", "plain"]
@@ -185,6 +186,8 @@ class WorkloadFacts(Record):
     prompt_tokens: int | None
     sha256: str
     """Over the rendered prompts and their order: equal workloads have equal ones."""
+    prompt_sha256: tuple[str, ...] = ()
+    """The beginning of each prompt's own, in their order: equal prompts have equal ones. Empty = an older record."""
     max_new_tokens: int
     ignore_eos: bool
     temperature: float
@@ -234,5 +237,8 @@ class BenchResult(Record):
     python: str
     host_cpus: int
     gpus: tuple[str, ...] = ()
+    target: FolderFacts | None = None
+    """None = no folder of this host: a name on a hub, another root, a server that was up, or an older record."""
+    draft: FolderFacts | None = None
     seconds: float
     warnings: tuple[str, ...] = ()

@@ -13,8 +13,10 @@ from remote_payload.gpus import look_at_gpus
 from remote_payload.rundir import write_atomically
 from remote_payload.schema.bench import BenchResult, ServerFacts, SglangFacts
 from remote_payload.schema.bench_job import BenchJob
+from remote_payload.schema.folder import FolderFacts
 from remote_payload.schema.record import to_json
 from remote_payload.sglang_bench import workload
+from remote_payload.sglang_bench.command import path_of
 from remote_payload.sglang_bench.folders import require_folders
 from remote_payload.sglang_bench.harness import Harness, require_text
 from remote_payload.sglang_bench.installed import installed_sglang
@@ -24,6 +26,7 @@ from remote_payload.sglang_bench.points import Points
 from remote_payload.sglang_bench.progress import Journal, Report
 from remote_payload.sglang_bench.server import Running, attach, start
 from remote_payload.sglang_bench.template import render
+from remote_payload.sglang_bench.weights import folder_facts
 
 RESULT_NAME = "bench.json"
 
@@ -76,6 +79,7 @@ class _Bench:
         self._is_rendered = False
         self._servers: list[ServerFacts] = []
         self._gpus: tuple[str, ...] | None = None
+        self._target, self._draft = _folder(job, job.model), _folder(job, job.draft)
         self.harness = Harness(job, folder, journal, points.course, installed.bench_module)
 
     def run(self, began_s: float) -> None:
@@ -140,7 +144,16 @@ class _Bench:
             python=platform.python_version(),
             host_cpus=os.cpu_count() or 0,
             gpus=self._gpus,
+            target=self._target,
+            draft=self._draft,
             seconds=time.monotonic() - began_s,
             warnings=tuple(self._journal.warnings),
         )
         write_atomically(self._folder / RESULT_NAME, to_json(result).encode())
+
+
+def _folder(job: BenchJob, given: str | None) -> FolderFacts | None:
+    """Of a folder on this host; behind an `exec_prefix` the same path may be another one."""
+    if given is None or job.exec_prefix or job.attach_url is not None or not Path(path_of(job, given)).is_dir():
+        return None
+    return folder_facts(path_of(job, given))

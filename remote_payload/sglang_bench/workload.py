@@ -46,6 +46,7 @@ class Workload:
             prompts=len(self.prompts),
             prompt_tokens=sum(known) if len(known) == len(self.prompts) else None,
             sha256=digest(self.prompts),
+            prompt_sha256=tuple(hashlib.sha256(_sent(prompt)).hexdigest()[:12] for prompt in self.prompts),
             max_new_tokens=job.max_new_tokens,
             ignore_eos=job.ignore_eos,
             temperature=job.temperature,
@@ -86,9 +87,13 @@ def digest(prompts: tuple[Prompt, ...]) -> str:
     """Over what is sent and its order: equal workloads have equal ones, wherever their file lies."""
     sha = hashlib.sha256()
     for prompt in prompts:
-        sent = prompt.input_ids if prompt.input_ids is not None else prompt.text or prompt.messages
-        sha.update(json.dumps(sent, ensure_ascii=True, sort_keys=True).encode() + b"\n")
+        sha.update(_sent(prompt) + b"\n")
     return sha.hexdigest()
+
+
+def _sent(prompt: Prompt) -> bytes:
+    sent = prompt.input_ids if prompt.input_ids is not None else prompt.text or prompt.messages
+    return json.dumps(sent, ensure_ascii=True, sort_keys=True).encode()
 
 
 def _workload(source: str, form: Form, prompts: list[Prompt], spare: list[Prompt]) -> Workload:

@@ -1,11 +1,15 @@
 import dataclasses
 
 from orchestrator.compare.extract_bench import bench_measurements
+from orchestrator.compare.fingerprint import circumstances
+from orchestrator.compare.metrics import METRICS
 from orchestrator.compare.served import served_figures
+from orchestrator.compare.statistics import compare_series
 from orchestrator.diagnosis.validity import judge_loads
 from orchestrator.records.measurement import Measurement
 from remote_payload.schema.bench import BenchResult, RequestSample
-from tests.support.made_bench import made_paired
+from remote_payload.schema.folder import FolderFacts
+from tests.support.made_bench import made_paired, made_server
 
 
 def measured(made: tuple[BenchResult, tuple[RequestSample, ...]]) -> dict[str, Measurement]:
@@ -28,3 +32,34 @@ def test_a_load_whose_every_request_failed_is_there_as_no_measurement() -> None:
     assert found["plain"].invalid == ()
     unanswered = measured((result, tuple(item for item in requests if item.point not in spec)))
     assert unanswered["spec"].invalid == ("no request was answered",)
+
+
+def test_prompts_of_the_same_content_are_one_sample() -> None:
+    result, requests = made_paired()
+    hashes = ("a", "b", "c", "d", "e", "f", "g", "g")
+    told = dataclasses.replace(result, workload=dataclasses.replace(result.workload, prompt_sha256=hashes))
+    length = next(item for item in measured((told, requests))["spec"].series if item.metric == "accept_length_pooled")
+    assert (len(length.keys), length.clusters) == (8, hashes)
+    found = compare_series(METRICS["accept_length_pooled"], length, dataclasses.replace(length, clusters=()))
+    assert (found.pairs, found.method) == (7, "paired by distinct prompt, log ratio of sums, Student's t")
+    distinct = dataclasses.replace(result.workload, prompt_sha256=tuple("abcdefgh"))
+    for workload in (distinct, result.workload):  # all distinct; an older record
+        each = measured((dataclasses.replace(result, workload=workload), requests))["spec"]
+        assert not any(item.clusters for item in each.series if item.level == "prompt")
+
+
+def test_the_weights_at_a_path_are_what_must_be_alike() -> None:
+    def run(draft: str, weights: str, config: str = "c") -> Measurement:
+        result, requests = made_paired(
+            servers=(made_server("spec", runs={"speculative_draft_model_path": draft}), made_server("plain"))
+        )
+        folder = FolderFacts(path=draft, weights_sha256=weights * 64, config_sha256=config * 64)
+        return measured((dataclasses.replace(result, draft=folder), requests))["spec"]
+
+    base = run("/srv/draft", "a")
+    retrained = circumstances(run("/srv/draft", "b"), base)
+    assert [(item.name, item.ours, item.theirs) for item in retrained.hard] == [("draft_weights", "b" * 12, "a" * 12)]
+    assert circumstances(run("/srv/draft", "b"), base, ("draft",)).hard == ()
+    copied = circumstances(run("/srv/copy", "a", "d"), base)
+    assert (copied.hard, {item.name for item in copied.soft}) == ((), {"draft", "draft_config"})
+    assert "target_weights" in copied.unknown

@@ -78,7 +78,9 @@ def lengths(tokens: Sequence[float], verifies: Sequence[float]) -> Series:
 
 def measurement(*series: Series, case: Mapping[str, str | None] = CASE, **more: Any) -> Measurement:
     """One load, with the circumstances of `HARD` unless said otherwise."""
-    hard = {**HARD, **more.pop("hard", {})}
+    other = more.pop("hard", {})
+    unknown = {f"{name}_weights": None for name in ("target", "draft") if name in other}  # a path tells no weights
+    hard = {**HARD, **unknown, **other}
     soft, arguments = more.pop("soft", {}), more.pop("arguments", {})
     return Measurement(
         case=facts(case), series=series, hard=facts(hard), soft=facts(soft), arguments=facts(arguments), **more

@@ -22,7 +22,7 @@ def paired_findings(metric: Metric, pairs: Pairs) -> Findings:
     """Of the pairs' rows; no interval below 5 of them."""
     scale: Scale = "log" if metric.change == "ratio" else "plain"
     effect = paired_effect(pairs, scale)
-    unit = "conversation" if pairs.clustered else "prompt"
+    unit = "distinct prompt" if pairs.clustered else "prompt"  # turns of a conversation are none, either
     what = "log ratio" if scale == "log" else "difference"
     ours, theirs = pairs.ratios
     rank = wilcoxon(ours, theirs)

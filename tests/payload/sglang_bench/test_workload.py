@@ -153,6 +153,8 @@ def test_the_hash_is_of_what_is_sent_and_its_order(tmp_path: Path) -> None:
     one = read(tmp_path, [{"input_ids": IDS, "n_prompt_tokens": 6}, {"input_ids": [1]}]).facts(job())
     same = read(tmp_path, [{"input_ids": IDS[:6], "source": "x"}, {"input_ids": [1]}]).facts(job())
     turned = read(tmp_path, [{"input_ids": [1]}, {"input_ids": IDS, "n_prompt_tokens": 6}]).facts(job())
+    assert one.prompt_sha256 == same.prompt_sha256 == turned.prompt_sha256[::-1]
+    assert len(set(one.prompt_sha256)) == 2
     assert one.sha256 == same.sha256 != turned.sha256
 
 

@@ -1,0 +1,13 @@
+"""A model's folder as a result tells it: enough to know the same weights again, wherever they lie."""
+
+from remote_payload.schema.record import Record
+
+
+class FolderFacts(Record):
+    """One folder of weights; None = it could not be read where the job ran."""
+
+    path: str
+    weights_sha256: str | None = None
+    """Over the weight files' sizes, their headers and samples of every tensor: not over every byte."""
+    config_sha256: str | None = None
+    """Of its `config.json`."""
