@@ -1,17 +1,14 @@
 """One metric of one case of one run as a figure: value, interval, n, and how that reads."""
 
-import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from orchestrator.compare.metrics import Metric, metric_of
-from orchestrator.compare.served_speed import LEAST_REPEATS
-from orchestrator.compare.statistics import estimate as side_estimate
-from orchestrator.compare.statistics.starts import by_start
-from orchestrator.compare.stats import Estimate, bounded
+from orchestrator.compare.metrics import metric_of
+from orchestrator.compare.stats import Estimate
 from orchestrator.records.measurement import Fact, Measurement, Series
 from orchestrator.report.diff_words import Names
 from orchestrator.report.document.subject import Subject
+from orchestrator.report.series_figure import count_of, counted, figure_of
 from orchestrator.report.words import UNKNOWN
 
 TITLES = {
@@ -65,7 +62,7 @@ class Figure:
         """e.g. `n=3 repeats`."""
         if self.series.level == "summary":
             return "n unknown" if self.n is None else f"n={self.n}, told as one number"
-        return f"n={UNKNOWN if self.n is None else self.n} {sampled(self.series)}"
+        return f"n={UNKNOWN if self.n is None else self.n} {counted(self.series)}"
 
 
 def estimate_words(found: Estimate, unit: str) -> str:
@@ -80,33 +77,15 @@ def estimate_words(found: Estimate, unit: str) -> str:
     return f"{value} [{rounded(found.low * scale)}, {rounded(found.high * scale)}]{tail}"
 
 
-def sampled(series: Series) -> str:
-    """What an n of this series counts."""
-    if series.level == "run":
-        starts = len(set(series.clusters))
-        return "server starts" if starts > 1 else "repeats of one server start" if starts else "repeats"
-    if series.level == "summary":
-        return "samples"
-    return "conversations" if series.clusters else "prompts"
-
-
 def figure(series: Series, measurement: Measurement) -> Figure:
     """The series' figure with its 95 % interval; none where samples are too few to have one."""
     return Figure(
         series=series,
         case=measurement.case,
-        estimate=estimate(series),
-        n=_count(series),
+        estimate=figure_of(series),
+        n=count_of(series),
         invalid=bool(measurement.invalid),
     )
-
-
-def _count(series: Series) -> int | None:
-    if series.level == "summary":
-        return series.n
-    if series.level == "run":
-        return len(_independent(series, _metric(series)).y)
-    return len(set(series.clusters)) or len(series.y)
 
 
 def figures(subject: Subject) -> Iterator[Figure]:
@@ -114,33 +93,6 @@ def figures(subject: Subject) -> Iterator[Figure]:
     for measurement in subject.measured.measurements:
         for series in measurement.series:
             yield figure(series, measurement)
-
-
-def estimate(series: Series) -> Estimate:
-    """As a comparison has it: mean over starts (geometric for ratios), ratio of sums over prompts, or a bare number.
-
-    Of one server start alone its repeats are the samples, which says nothing of other starts. No interval below three
-    of them.
-    """
-    metric = _metric(series)
-    found = side_estimate(_independent(series, metric), metric)
-    if series.level == "run" and found.rows < LEAST_REPEATS:
-        found = dataclasses.replace(found, low=None, high=None)
-    if series.unit == "share":
-        return bounded(found, 0, 1)
-    return bounded(found, 0, float("inf")) if all(value >= 0 for value in series.y) else found
-
-
-def _independent(series: Series, metric: Metric) -> Series:
-    """One value a server start, where there are several."""
-    starts = by_start(series, metric)
-    return starts if len(starts.y) > 1 else series
-
-
-def _metric(series: Series) -> Metric:
-    """The catalogue's; of a metric nobody knows nothing but its unit is taken for granted."""
-    unknown = Metric(name=series.metric, unit=series.unit, better="neither", margin=0.0, change="difference")
-    return metric_of(series.metric) or unknown
 
 
 def series_of(measurement: Measurement, names: Sequence[str]) -> Series | None:

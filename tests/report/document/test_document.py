@@ -15,12 +15,13 @@ from orchestrator.report.document.acceptance import acceptance_section
 from orchestrator.report.document.blocks import Block, Chart, Items, Section, Table, Text
 from orchestrator.report.document.circumstances import environment_section
 from orchestrator.report.document.economy import economies, economy_section
-from orchestrator.report.document.figures import case_words, estimate, figure, rounded, title_of
+from orchestrator.report.document.figures import case_words, figure, rounded, title_of
 from orchestrator.report.document.headline import TONES
 from orchestrator.report.document.load import load_section
 from orchestrator.report.document.outline import document
 from orchestrator.report.document.subject import BaselineMove, Reported, Subject
 from orchestrator.report.document.trend import trend_section
+from orchestrator.report.series_figure import figure_of
 from tests.support.made_measurements import facts, made_history, made_load, made_set
 
 
@@ -86,11 +87,11 @@ def test_a_figure_says_value_interval_unit_and_n() -> None:
 def test_prompts_of_one_conversation_count_once() -> None:
     y, x = (20.0, 22.0, 18.0, 25.0, 21.0, 24.0), (10.0,) * 6
     apart, together = prompts(y, x), prompts(y, x, ("a", "a", "b", "b", "c", "c"))
-    assert estimate(apart).value == estimate(together).value == pytest.approx(130 / 60)
-    assert estimate(apart).low is not None
-    assert estimate(together).low is None  # three conversations are too few
+    assert figure_of(apart).value == figure_of(together).value == pytest.approx(130 / 60)
+    assert figure_of(apart).low is not None
+    assert figure_of(together).low is None  # three conversations are too few
     assert figure(together, load(together)).n == 3
-    assert figure(together, load(together)).n_words == "n=3 conversations"
+    assert figure(together, load(together)).n_words == "n=3 distinct prompts"
 
 
 def test_what_nothing_was_counted_of_is_unknown() -> None:
