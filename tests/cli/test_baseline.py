@@ -316,7 +316,7 @@ def test_a_served_benchmark_is_a_baseline_unless_requests_failed(store: Store, e
     assert eagle("baseline", "set", "main", "served").code == 0
     shown = eagle("baseline", "show", "main").out
     assert "side=spec concurrency=1" in shown
-    assert "3 repeats" in shown
+    assert "3 server starts" in shown
     refused = eagle("baseline", "set", "main", "failing")
     assert refused.code == 5
     assert "a baseline must be a valid measurement, `failing` is none: side=spec concurrency=1: " in refused.err
