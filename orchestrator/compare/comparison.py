@@ -27,6 +27,8 @@ Verdict = Literal[
     "not comparable",
     "invalid",
 ]
+TWO_NUMBERS = "two numbers without samples"
+"""The method where nobody's samples are there to be counted."""
 SideName = Literal["ours", "theirs"]
 EXIT_CODES: Mapping[Verdict, int] = {"regressed": 1, "not comparable": 4, "invalid": 5}
 """Every other verdict exits with 0; `inconclusive` and `single run` with 3 where `--strict` asks for certainty."""

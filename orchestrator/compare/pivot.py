@@ -104,7 +104,9 @@ def _against(at: tuple[str, int], cells: Cells, values: Sequence[str], columns: 
     value, _ = at
     reference = cells.get((value, 0) if columns > 1 else (values[0], 0), cells[at])
     mine = cells[at]
-    return compare_case(mine, reference, asked, typed=False)
+    names = tuple(dict.fromkeys(item.metric for side in (mine, reference) for item in side.series))
+    each = dataclasses.replace(asked, metrics=asked.metrics or names)  # also what the reference has not
+    return compare_case(mine, reference, each, typed=False)
 
 
 def _cell(case: CaseComparison | None, metric: str) -> Cell | None:
@@ -114,6 +116,8 @@ def _cell(case: CaseComparison | None, metric: str) -> Cell | None:
     if found is None or found.ours.value is None:
         return None
     barred = (*case.ours.invalid, *case.theirs.invalid, *(item.name for item in case.hard))
+    if found.theirs.value is None:
+        barred = (*barred, f"the reference has no {metric}")
     is_reference = case.ours is case.theirs
     return Cell(figure=found.ours, comparison=None if is_reference else found, barred=barred)
 

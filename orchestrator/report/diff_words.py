@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from orchestrator.compare.asked import Asked
-from orchestrator.compare.comparison import CaseComparison, Comparison, Difference, SetComparison
+from orchestrator.compare.comparison import TWO_NUMBERS, CaseComparison, Comparison, Difference, SetComparison
 from orchestrator.compare.diff import UNSURE, decides
 from orchestrator.compare.matching import case_words
 from orchestrator.compare.pooling import Case
@@ -79,6 +79,8 @@ def samples(item: Comparison) -> str:
     """e.g. `80 pairs`, `5 v 5`, `5 v number`."""
     if item.pairs is not None:
         return f"{item.pairs} pairs"
+    if item.method == TWO_NUMBERS:
+        return "number v number"
     if item.level == "summary" and 1 in (item.n_ours, item.n_theirs):
         return f"{item.n_ours} v number" if item.n_theirs == 1 else f"number v {item.n_theirs}"
     return f"{item.n_ours} v {item.n_theirs}"

@@ -3,6 +3,7 @@ import gzip
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -208,12 +209,17 @@ def test_a_pivot_has_a_line_a_value_and_side(store: Store, eagle: Eagle) -> None
     assert rows["5"]["comparison"]["correction"] == "Benjamini-Hochberg"
     side = eagle("diff", "steps-3", "steps-5", "--by", "side", "--vary", "num_steps")
     assert "plain" in side.out
+    alone = _tables(eagle, "side", where=())
+    length = next(table for table in alone if table["metric"] == "accept_length_pooled")
+    plain, drafted = (row["cells"][0] for row in length["rows"])  # only the drafter's side has one
+    assert (plain, drafted["comparison"]["verdict"]) == (None, "not comparable")
+    assert drafted["figure"]["value"] > 1
+    assert drafted["barred"] == ["the reference has no accept_length_pooled"]
     assert eagle("diff", "steps-3", "--by", "num_stps").code == 2
 
 
-def _tables(eagle: Eagle, key: str) -> list[dict[str, object]]:
-    words = ("diff", "steps-3,steps-5", "--by", key, "--where", "side=spec", "--json")
-    tables: list[dict[str, object]] = eagle(*words).json["tables"]
+def _tables(eagle: Eagle, key: str, where: tuple[str, ...] = ("--where", "side=spec")) -> list[dict[str, Any]]:
+    tables: list[dict[str, Any]] = eagle("diff", "steps-3,steps-5", "--by", key, *where, "--json").json["tables"]
     return tables
 
 

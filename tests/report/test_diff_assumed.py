@@ -26,6 +26,12 @@ def test_a_verdict_says_what_it_takes_to_be_alike() -> None:
     assert words in bare
 
 
+def test_two_bare_numbers_are_no_samples() -> None:
+    number = Series(metric="output_throughput_tok_s", unit="tok/s", definition="", level="summary", y=(90.0,))
+    sides = [side(Measurement(case=(), series=(number,)), label=name, origin="published") for name in "ab"]
+    assert "n = number v number" in told(*sides)[0]
+
+
 def test_a_forced_verdict_names_what_stands_against_it_and_no_notes_of_sound_loads() -> None:
     loads = [
         measurement(throughputs(*values), case={**CASE, "concurrency": users}, **more)

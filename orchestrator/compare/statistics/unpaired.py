@@ -6,7 +6,7 @@ Throughput and latency belong here: the requests of a run share its batches, so 
 from collections.abc import Mapping
 from dataclasses import replace
 
-from orchestrator.compare.comparison import Test
+from orchestrator.compare.comparison import TWO_NUMBERS, Test
 from orchestrator.compare.metrics import Metric
 from orchestrator.compare.statistics.averages import geometric_mean, mean
 from orchestrator.compare.statistics.effect import Effect, Scale, t_test
@@ -91,7 +91,7 @@ def _method(scale: Scale, ours: Series, theirs: Series) -> str:
     if levels == {"prompt"}:
         return f"prompts not paired, {'log ratio' if scale == 'log' else 'difference'} of sums, Welch's t"
     if levels == {"summary"}:
-        return "two numbers without samples"
+        return TWO_NUMBERS
     t = "Student's t" if "summary" in levels else "Welch's t"
     return f"{WORDS[ours.level]} against {WORDS[theirs.level]}, {t}{' of logs' if scale == 'log' else ''}"
 
