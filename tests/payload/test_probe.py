@@ -11,6 +11,7 @@ from remote_payload import gpus, login, pythons, storage
 from remote_payload import probe as probe_module
 from remote_payload.schema import Frame, HostFacts, ProbeRequest
 from tests.payload.rig import NONCE, Rig, fill
+from tests.support.patience import Within
 
 
 def probe(rig: Rig, root: str | None = None, pythons: tuple[str, ...] = (), path: str = "/usr/bin:/bin") -> HostFacts:
@@ -94,9 +95,8 @@ def test_interpreters_that_hang_lie_or_fail_are_said_to(tmp_path: Path) -> None:
     hung = tool(tmp_path, "hung", "exec sleep 60")
     liar = tool(tmp_path, "liar", "echo hello")
     broken = tool(tmp_path, "broken", "echo 'libpython.so: not found' >&2; exit 127")
-    begun_s = time.monotonic()
-    facts = pythons.examine([str(hung), str(liar), str(broken), sys.executable], deadline_s=3.0)
-    assert time.monotonic() - begun_s < 6
+    with Within():  # one patience for all of them: the hung one costs it, and a busy machine's real one fits in
+        facts = pythons.examine([str(hung), str(liar), str(broken), sys.executable], deadline_s=5.0)
     assert [fact.problem for fact in facts] == [
         "gave no answer in time",
         "did not answer as a Python does: hello",
@@ -128,9 +128,8 @@ def test_no_tool_is_another_answer_than_a_hung_or_failing_one(rig: Rig, tmp_path
 def test_a_hung_tool_costs_its_deadline_and_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tool(tmp_path, "nvidia-smi", "trap '' TERM; sleep 60 & wait")
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    begun_s = time.monotonic()
-    assert gpus.look_at_gpus(deadline_s=0.3).answer == "hung"
-    assert time.monotonic() - begun_s < 3
+    with Within():
+        assert gpus.look_at_gpus(deadline_s=0.3).answer == "hung"
 
 
 def test_gpus_and_who_uses_them() -> None:
