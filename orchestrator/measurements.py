@@ -12,6 +12,7 @@ from orchestrator.compare.extract_bench import bench_measurements
 from orchestrator.compare.extract_standalone import SplitFigures, standalone_measurements
 from orchestrator.diagnosis.validity import judge_loads
 from orchestrator.errors import InvalidRunError, StoreError
+from orchestrator.importers.own_calls import call_measurements
 from orchestrator.records import RunRecord, read_record, record_bytes
 from orchestrator.records.measurement import Measurement, MeasurementSet
 from orchestrator.report.bench_content import BenchReport
@@ -21,7 +22,7 @@ from orchestrator.store import Store
 from orchestrator.store.files import read_text, translated, write
 from orchestrator.store.imported import read_imported
 from orchestrator.store.layout import KEY, MEASUREMENTS, is_imported
-from orchestrator.store.results import read_machine
+from orchestrator.store.results import read_harness, read_machine
 from remote_payload.rundir import RUN_ID_PATTERN, RunDir
 
 EXTRACTION = 2
@@ -106,7 +107,11 @@ def _of_bench(report: BenchReport, run_id: str, run: RunDir, soft: dict[str, str
     result = report.result
     machine = read_machine(run, whole=result.whole)
     judged = judge_loads(result, report.requests, report.figures, machine)
-    return bench_measurements(run_id, result, report.figures, judged, more_soft=soft)
+    found = bench_measurements(run_id, result, report.figures, judged, more_soft=soft)
+    if found or not result.harness:
+        return found
+    texts = read_harness(run, [call.result_file for call in result.harness if call.result_file is not None])
+    return call_measurements(run_id, result, texts, soft)
 
 
 def _of_standalone(report: StandaloneReport, soft: dict[str, str]) -> tuple[Measurement, ...]:

@@ -29,7 +29,7 @@ def import_(
 
     FILE: a file, or the folder of a sweep. KIND: sglang-serving (bench_serving), sglang-batch (one_batch_server),
     sglang-grid (bench_speculative), sglang-log (a server's log), vllm-serve (bench serve, bench sweep serve),
-    specforge-bench (bench_eagle3), specforge (specforge benchmark).
+    specforge-bench (bench_eagle3), specforge (specforge benchmark), aiperf (aiperf profile).
     """
     read = [_read(path, kind, label) for path in files]  # all are read before one is kept
     for path, source, found in read:

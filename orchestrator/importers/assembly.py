@@ -87,10 +87,10 @@ class Origin:
 Key = tuple[tuple[str, str | None], ...]
 
 
-def assembled(source: Source, origin: Origin, points: Sequence[Point]) -> MeasurementSet:
-    """The set of a file. Raises InvalidRunError where no row has a figure."""
+def assembled(source: Source, origin: Origin, points: Sequence[Point], run_id: str = "") -> MeasurementSet:
+    """The set of a file, under `run_id` or one of its own. Raises InvalidRunError where no row has a figure."""
     # The same file is the same run: the tool, the day, the hash of the content.
-    run_id = "-".join(part for part in (origin.kind, origin.date or source.day, source.sha256[:12]) if part)
+    run_id = run_id or "-".join(part for part in (origin.kind, origin.date or source.day, source.sha256[:12]) if part)
     told = [point for point in points if point.figures]
     if not told:
         raise InvalidRunError(f"{source.name}: expected figures of {origin.tool}, found none in {len(points)} results")

@@ -32,5 +32,4 @@ AIPERF_REQUESTS = "answered requests / seconds of the benchmark, by AIPerf's cli
 AIPERF_TPOT = "(seconds of a request - its TTFT) / (output tokens - those of its first chunk), {summary} over requests"
 AIPERF_ITL = "gap between chunks, not divided by their tokens, {summary} over chunks"
 AIPERF_USER = "output tokens - those of the first chunk / seconds after the first chunk, {summary} over requests"
-AIPERF_POOLED = "1 + accepted drafts / verify steps that the server tells of each request, summed over requests"
 AIPERF_MACRO = "1 + accepted drafts / verify steps that the server tells of each request, mean over requests"

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from orchestrator.errors import InvalidRunError, UsageError
 from orchestrator.importers import (
+    aiperf,
     sglang_batch,
     sglang_grid,
     sglang_log,
@@ -30,6 +31,7 @@ JSON_KINDS = {
         vllm_serving.KIND,
         specforge.BENCH_KIND,
         specforge.COMMAND_KIND,
+        aiperf.KIND,
     )
 }
 KINDS = (*JSON_KINDS, sglang_log.KIND)

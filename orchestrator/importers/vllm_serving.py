@@ -10,6 +10,7 @@ import re
 from orchestrator.compare import definitions as ours
 from orchestrator.importers import definitions as words
 from orchestrator.importers.assembly import Figure, Point
+from orchestrator.importers.depths import by_depth
 from orchestrator.importers.kind import Kind, stamp_in
 from orchestrator.importers.row import Row, in_words
 from orchestrator.importers.sglang_serving import load_of, paced, rates, summaries
@@ -91,14 +92,7 @@ def _acceptance(row: Row) -> list[Figure]:
     joint = row.numbers("spec_decode_per_position_acceptance_rates") or []
     if not all(0 <= share <= 1 for share in joint):
         row.fail("spec_decode_per_position_acceptance_rates", "a list of shares")
-    before = 1.0
-    for depth, share in enumerate(joint[:16], 1):
-        if before <= 0 or share > before:
-            break
-        words_of = ours.FIRST_STEP_ACCEPTANCE if depth == 1 else ours.STEP_ACCEPTANCE.format(before=depth - 1)
-        found.append(_figure(f"step{depth}_acceptance", "share", words_of, share / before))
-        before = share
-    return found
+    return [*found, *by_depth(joint)]
 
 
 def _figure(metric: str, unit: str, definition: str, value: float) -> Figure:
