@@ -35,8 +35,9 @@ TONES: dict[Verdict, Tone] = {
 DEFINITION = (
     "Change: ours over theirs minus 1, for shares the difference in points; [..] is its 95 % interval. With the change "
     "turned so that more is better: all above the margin is improved, all below regressed, all within equivalent, zero "
-    "outside the interval a small change, anything else inconclusive. p: of the primary test, corrected where several "
-    "figures decide. A difference that was not found is not a difference that is not there."
+    "outside the interval a small change, anything else inconclusive. n: prompts in pairs, else runs (server starts). "
+    "p: of the primary test, corrected where several figures decide. A difference that was not found is not a "
+    "difference that is not there."
 )
 
 
@@ -82,8 +83,9 @@ def _overview(found: Sequence[SetComparison], asked: Asked) -> Table:
 
 
 def _in_full(found: SetComparison, asked: Asked, *, several: bool) -> list[Block]:
-    first, *more = verdict_lines(found, asked, READABLE)
-    blocks: list[Block] = [Text(text=f"{first}.")] if several else []
+    _, *more = verdict_lines(found, asked, READABLE)  # the first stands on top, or in the table of all
+    title = f"{named(found.ours_label)} against {named(found.theirs_label)}: {found.verdict}."
+    blocks: list[Block] = [Text(text=title)] if several else []
     blocks += [Text(text=f"{line}.", kind="note") for line in more]
     for case in sorted(found.cases, key=lambda one: fact_of(one.case, "side") == "plain"):
         blocks += [_case_table(found, case, asked), *_remarks(case), *_circumstances(case)]

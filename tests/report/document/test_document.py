@@ -253,6 +253,10 @@ def test_the_verdict_of_many_comparisons_is_the_worst() -> None:
     assert made.verdict.startswith("2 comparisons: 1 regressed, 1 improved. Regressed")
     assert ": Output throughput at spec, 1 user: " in made.verdict  # no keys of ours
     assert made.tone == "bad"
+    found = next(section for section in made.sections if section.name == "compared")
+    opening, *_ = made.verdict.partition("1 improved. ")[2].split(";")
+    assert opening not in words(found.blocks)  # nobody reads it twice
+    assert "c against a: regressed." in words(found.blocks)
     assert made.file_stem == "report-3-runs-to-c"
     assert len({section.name for section in made.sections}) == len(made.sections)
 
