@@ -5,7 +5,7 @@ The sweep is one run of its host, and so is each of its units: what holds for ru
 
 import dataclasses
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,6 @@ from orchestrator.errors import (
     ClaimedError,
     InvalidRunError,
     JobFileError,
-    NotFoundError,
     ProtocolError,
     StoreError,
     UsageError,
@@ -23,7 +22,7 @@ from orchestrator.errors import (
 from orchestrator.following import ANSWER_S, Tell
 from orchestrator.jobfile import PlannedJob
 from orchestrator.order import Order, at_host
-from orchestrator.records import RunHost, RunRecord, read_record, record_bytes
+from orchestrator.records import RunRecord, read_record, record_bytes
 from orchestrator.remote.host_claims import require_state
 from orchestrator.remote.session import HostSession
 from orchestrator.remote.verbs import new_nonce
@@ -31,17 +30,17 @@ from orchestrator.store import Store
 from orchestrator.store.files import read_text, write
 from orchestrator.sweep.file import SweepFile
 from orchestrator.sweep.plan import Circumstances, paths_of, plan
-from orchestrator.sweep.points import Expanded, expand, in_words
-from orchestrator.sweep.remaining import drifted, remaining
+from orchestrator.sweep.points import Expanded, as_json, expand
+from orchestrator.sweep.pruning import Chain, propose
+from orchestrator.sweep.remaining import drifted
 from orchestrator.sweep.standing import Progress, progress_of
-from orchestrator.updates import Note, Reconnecting, Update
 from remote_payload.schema import (
-    TERMINAL_PHASES,
     IdentifyFrame,
     IdentifyRequest,
     PathIdentity,
     RunState,
     Setting,
+    SkippedPoint,
     SweepAttempt,
     SweepFrame,
     SweepJob,
@@ -164,40 +163,19 @@ def sweep_job(record: RunRecord) -> SweepJob:
     return job
 
 
-def collect(asked: Asked, session: HostSession, store: Store, tell: Tell) -> tuple[str, ...]:
-    """Bring every unit home that has ended and is not here, as a run with the sweep's tag; the sweep itself when over.
+def go_on(asked: Asked, session: HostSession, job: SweepJob, *, allow_drift: bool) -> SweepJob:
+    """`job`, made of this sweep, as it may be launched now: it goes on with the sweep, or confirms it.
 
-    Returns what could not be brought, a sentence each. Safe to repeat; what is here already costs nothing.
+    Raises ClaimedError while the sweep runs, InvalidRunError where nothing is left of it, and on drift.
     """
-    problems: list[str] = []
-    if asked.state.is_terminal and not _is_here(asked.record.run_id, store):
-        pipeline.attach(session, asked.record.run_id, store, tell)
-    ended = [one for one in asked.attempts if one.phase in TERMINAL_PHASES and not _is_here(one.run_id, store)]
-    _begin_all(asked.record.run_id, session, store)
-    for number, one in enumerate(ended):
-        try:
-            pipeline.attach(session, one.run_id, store, _only_trouble(tell))
-        except (NotFoundError, ProtocolError, ClaimedError) as error:
-            problems.append(f"{one.run_id}: {error.message}")
-            continue
-        tell(Note(name="collected", text=f"{one.run_id} ({number + 1} of {len(ended)})"))
-    for one in asked.attempts:
-        if store.run_dir(one.run_id).path.is_dir():
-            _label(one, asked, store)
-    return tuple(problems)
-
-
-def go_on(asked: Asked, session: HostSession, *, allow_drift: bool, skip_failed: bool) -> SweepJob:
-    """The job that measures what this sweep left. Raises ClaimedError while it runs, InvalidRunError on drift."""
     run_id = asked.record.run_id
     if not asked.state.is_terminal:
         raise ClaimedError(
             f"sweep `{run_id}` still runs on {session.name}",
             hint=f"`eagle3-remote sweep follow {run_id}` follows it, `sweep cancel {run_id}` ends it",
         )
-    job = remaining(asked.job, run_id, asked.progress, skip_failed=skip_failed)
     if not job.units:
-        raise InvalidRunError(f"nothing is left of sweep `{run_id}`: every point is measured")
+        raise InvalidRunError(f"nothing is left of sweep `{run_id}`: what it asked for is measured or left out")
     identity = identify(session, tuple(one.path for one in asked.job.identity))
     spec = asked.record.spec
     found = drifted(
@@ -214,36 +192,17 @@ def go_on(asked: Asked, session: HostSession, *, allow_drift: bool, skip_failed:
     return dataclasses.replace(job, identity=identity, unit_deadline_s=session.host.deadline_s)
 
 
-def _is_here(run_id: str, store: Store) -> bool:
-    return store.run_dir(run_id).path.is_dir() and pipeline.is_home(store.load_exact(run_id), store)
-
-
-def _begin_all(sweep_id: str, session: HostSession, store: Store) -> None:
-    """Make the units known here at once: one question for all of them."""
-    answer = pipeline.status(session, None, store, prefix=f"{sweep_id}.")
-    host = RunHost(name=session.name, destination=session.destination, root=session.host.root)
-    for spec in answer.specs:
-        if not store.run_dir(spec.run_id).path.is_dir():
-            store.begin(RunRecord(host=host, spec=spec))
-
-
-def _label(one: SweepAttempt, asked: Asked, store: Store) -> None:
-    tag = asked.record.run_id
-    if tag in store.labels(one.run_id).tags:
-        return
-    unit = next((unit for unit in asked.job.units if unit.unit_id == one.unit_id), None)
-    points = {point.point_id: point for point in asked.job.points}
-    mine = [points[outcome.point_id] for outcome in one.points if outcome.point_id in points]
-    told = "; ".join(in_words(json.loads(point.changes_json)) for point in mine)
-    block = "" if unit is None else f", block {unit.block}"
-    store.label(one.run_id, tags=(f"+{tag}",), note=f"{told}{block}"[:4000])
-
-
-def _only_trouble(tell: Tell) -> Tell:
-    """Of a unit that is over nobody wants its life told again, but a broken link."""
-
-    def quiet(update: Update) -> None:
-        if isinstance(update, Reconnecting):
-            tell(update)
-
-    return quiet
+def without(asked: Wanted, chains: Sequence[Chain]) -> Wanted:
+    """The same without the points that cannot win, by what an earlier sweep measured; these are skipped, with why."""
+    jobs = {
+        str(number): as_json(point.job) for number, point in enumerate(asked.expanded.points) if not point.is_baseline
+    }
+    hopeless = {int(one.point_id): one.reason for one in propose(chains, jobs)}
+    points = enumerate(asked.expanded.points)
+    kept = tuple(point for number, point in points if number not in hopeless)
+    skipped = tuple(
+        SkippedPoint(changes_json=json.dumps(asked.expanded.points[number].changes), reason=reason)
+        for number, reason in hopeless.items()
+    )
+    expanded = Expanded(points=kept, skipped=(*asked.expanded.skipped, *skipped))
+    return dataclasses.replace(asked, expanded=expanded)

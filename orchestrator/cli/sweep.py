@@ -18,6 +18,7 @@ from orchestrator.cli.options import (
     open_store,
     tell_what_matters,
 )
+from orchestrator.cli.sweep_again import confirm, resume
 from orchestrator.cli.sweep_ending import follow_home, show_end, sweep_session
 
 
@@ -38,6 +39,7 @@ def sweep() -> None:
 @click.option("--draft", help="Folder of the drafter, on the host.")
 @click.option("--prompts", help="bundled, or a JSONL file on the host.")
 @click.option("--run-id", help="Name the sweep yourself.")
+@click.option("--prune", metavar="SWEEP", help="Skip what cannot win by the deeper chains that SWEEP measured.")
 @click.option("--dry-run", is_flag=True, help="Print the points, each skip with its reason and an estimate; end.")
 @click.option("--detach", is_flag=True, help="Return as soon as the sweep runs on its own.")
 @accept_new_option
@@ -58,6 +60,11 @@ def run(file: Path | None, host_name: str, assigned: tuple[str, ...], run_id: st
     asked_file = read(jobfile.bundled_folder() / "sweep.toml" if file is None else file)
     wanted = sweeping.wanted(asked_file, shared_settings(assigned, named), settings, host_name)
     store = open_store()
+    if asked["prune"] is not None:
+        from orchestrator.sweep_report import table_of
+
+        earlier = sweeping.known(store.resolve(asked["prune"]), store)
+        wanted = sweeping.without(wanted, table_of(earlier, store).chains)
     if asked["dry_run"]:
         from orchestrator.cli.sweep_shown import show_plan
 
@@ -119,47 +126,15 @@ def collect(run_id: str, host_name: str | None, *, accept_new: bool, as_json: bo
     """Bring home what has ended so far; the sweep may go on. Each start becomes a run with the sweep's tag."""
     from orchestrator import sweeping
     from orchestrator.cli.sweep_shown import show_progress
+    from orchestrator.sweep_collecting import collect as collect_runs
 
     store = open_store()
     run_id, host_name = host_of(run_id, host_name, store)
     with watching(as_json=as_json) as tell, open_session(host_name, tell, accept_new=accept_new) as session:
         asked = sweeping.ask(session, run_id, store)
-        for problem in sweeping.collect(asked, session, store, tell):
+        for problem in collect_runs(asked, session, store, tell):
             console.warn(problem)
     show_progress(asked, as_json=as_json)
-
-
-@sweep.command()
-@click.argument("run_id", metavar="SWEEP")
-@host_option(required=False)
-@click.option("--allow-drift", is_flag=True, help="Go on although the models, the host or the tool are not as before.")
-@click.option("--skip-failed", is_flag=True, help="Leave out the points that failed.")
-@click.option("--run-id", "new_id", help="Name the sweep that goes on yourself.")
-@click.option("--detach", is_flag=True, help="Return as soon as it runs on its own.")
-@accept_new_option
-@json_option
-def resume(run_id: str, host_name: str | None, new_id: str | None, **asked: Any) -> None:
-    """Measure what a sweep left: a new sweep of the points that are not measured; what still runs is waited for."""
-    from orchestrator import sweeping
-    from orchestrator.cli.launching import checked_run_id
-    from orchestrator.pipeline import new_run_id
-
-    store = open_store()
-    run_id, host_name = host_of(run_id, host_name, store)
-    new_id = checked_run_id(new_id) or new_run_id("sweep", time.gmtime())
-    with (
-        watching(as_json=asked["as_json"]) as tell,
-        open_session(host_name, tell, accept_new=asked["accept_new"]) as session,
-    ):
-        earlier = sweeping.ask(session, run_id, store)
-        job = sweeping.go_on(earlier, session, allow_drift=asked["allow_drift"], skip_failed=asked["skip_failed"])
-        record = sweeping.launch(job, earlier.record.spec.settings, new_id, session, store, tell)
-        if not asked["detach"]:
-            follow_home(new_id, session, store, tell)
-    if asked["detach"]:
-        showing.show_launched(record, as_json=asked["as_json"])
-    else:
-        show_end(new_id, store, as_json=asked["as_json"])
 
 
 @sweep.command()
@@ -214,3 +189,7 @@ def report(run_id: str, *, as_json: bool) -> None:
 
     store = open_store()
     show_report(sweeping.known(store.resolve(run_id), store), store, as_json=as_json)
+
+
+sweep.add_command(resume)
+sweep.add_command(confirm)

@@ -27,9 +27,10 @@ def sweep_session(
 def follow_home(run_id: str, session: "HostSession", store: "Store", tell: "Tell") -> None:
     """Follow the sweep to its end, then bring everything home."""
     from orchestrator import pipeline, sweeping
+    from orchestrator.sweep_collecting import collect
 
     pipeline.attach(session, run_id, store, tell)
-    for problem in sweeping.collect(sweeping.ask(session, run_id, store), session, store, tell):
+    for problem in collect(sweeping.ask(session, run_id, store), session, store, tell):
         console.warn(problem)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from orchestrator.records import RunRecord
 from orchestrator.report.head import labelled
 from orchestrator.report.sweep_text import point_words
+from orchestrator.sweep.points import in_words
 from remote_payload.schema import RunSpec, SweepJob, job_of_unit
 from remote_payload.schema.bench import ServerFacts
 
@@ -47,6 +48,9 @@ def _units(run_id: str, job: SweepJob, units: list[dict[str, Any]]) -> list[str]
         adopted = f", waits for {unit['adopt']} first" if unit["adopt"] else ""
         lines.append(f"  {unit['unit_id']}  block {unit['block']}{adopted}: {settings or 'the base as it is'}")
         lines += [f"         {point}  {words.get(point, '')}" for point in unit["points"]]
+    if job.skipped:
+        lines += ["", "Skipped:"]
+        lines += [f"  {in_words(json.loads(one.changes_json))}: {one.reason}" for one in job.skipped]
     return lines
 
 
@@ -74,6 +78,7 @@ def explain_json(record: RunRecord, job: SweepJob | None, servers: Sequence[Serv
         **told,
         "retries": job.retries,
         "unit_deadline_s": job.unit_deadline_s,
+        "skipped": [{"settings": json.loads(one.changes_json), "reason": one.reason} for one in job.skipped],
         "units": [
             {
                 "unit_id": unit.unit_id,

@@ -9,6 +9,7 @@ from orchestrator.report.lines import wrapped
 from orchestrator.report.sweep_text import counts_text, failures_text, point_words, progress_json
 from orchestrator.report.table import listed
 from orchestrator.report.words import UNKNOWN
+from orchestrator.sweep.confirmation import recommended
 from orchestrator.sweep.table import Row, SweepTable
 
 HEADS = {
@@ -42,8 +43,15 @@ def table_text(table: SweepTable, width: int) -> str:
     failures = failures_text(table.progress.standings, table.job, width)
     if failures:
         lines += ["", "Not measured:", *failures]
+    if table.proposals:
+        names = {row.point.point_id: point_words(row.point) for row in table.rows}
+        lines += ["", f"Proposed to leave out (`sweep resume {table.run_id} --prune` does):"]
+        lines += [
+            line for one in table.proposals for line in wrapped(f"{names[one.point_id]}: {one.reason}", width, "  ")
+        ]
     if table.absent:
         lines += ["", *wrapped(_absent(table), width)]
+    lines += _recommendation(table, width)
     if table.metrics:
         lines += ["", *wrapped(LEGEND, width)]
         lines += [
@@ -76,6 +84,12 @@ def table_json(table: SweepTable) -> dict[str, Any]:
         for row in table.rows
     ]
     told["absent"] = list(table.absent)
+    told["proposals"] = [dataclasses.asdict(one) for one in table.proposals]
+    told["confirms"] = table.job.confirms
+    told["recommended"] = [
+        {"load": one.load, "point_id": None if one.row is None else one.row.point.point_id}
+        for one in (recommended(table) if table.job.confirms and table.progress.is_over else ())
+    ]
     return told
 
 
@@ -104,6 +118,24 @@ def _against(row: Row) -> str:
     if found is None or found.change.value is None:
         return UNKNOWN
     return f"{100 * found.change.value:+.1f} % {found.verdict}"
+
+
+def _recommendation(table: SweepTable, width: int) -> list[str]:
+    """Of a confirmation alone, once it is over."""
+    if table.job.confirms is None or not table.progress.is_over:
+        return []
+    lines = ["", f"From these fresh starts alone (they confirm {table.job.confirms}):"]
+    for one in recommended(table):
+        at = f"at {one.load}: " if one.load else ""
+        change = None if one.comparison is None else one.comparison.change
+        if one.row is None or change is None or change.value is None:
+            words = "no recommendation, none is surely better than plain decoding"
+        else:
+            low, high = (UNKNOWN if bound is None else f"{100 * bound:+.1f} %" for bound in (change.low, change.high))
+            settings = point_words(one.row.point)
+            words = f"take {settings}: {100 * change.value:+.1f} % tok/s against plain decoding, 95 % {low} to {high}"
+        lines += wrapped(f"{at}{words}", width, "  ")
+    return lines
 
 
 def _absent(table: SweepTable) -> str:

@@ -2,22 +2,33 @@
 
 import dataclasses
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from orchestrator.sweep.points import LOADS
 from orchestrator.sweep.standing import Progress
-from remote_payload.schema import PathIdentity, SweepDone, SweepJob, SweepUnit
+from remote_payload.schema import PathIdentity, SkippedPoint, SweepDone, SweepJob, SweepUnit
 
 
-def remaining(earlier: SweepJob, sweep_id: str, progress: Progress, *, skip_failed: bool = False) -> SweepJob:
-    """The units of what is left, in their order; `skip_failed` leaves out what failed. No unit: nothing is left."""
+def remaining(
+    earlier: SweepJob,
+    sweep_id: str,
+    progress: Progress,
+    *,
+    skip_failed: bool = False,
+    hopeless: Mapping[str, str] | None = None,
+) -> SweepJob:
+    """The units of what is left, in their order; no unit: nothing is left.
+
+    `skip_failed` leaves out what failed; `hopeless` points, by id, are skipped with their reason.
+    """
+    pruned = hopeless or {}
     standings = {(one.point_id, one.block): one for one in progress.standings}
     units: list[SweepUnit] = []
     for unit in earlier.units:
         left = []
         for point in unit.points:
             word = standings[point, unit.block].word
-            if word != "measured" and not (skip_failed and word == "failed"):
+            if word != "measured" and not (skip_failed and word == "failed") and point not in pruned:
                 left.append(point)
         if not left:
             continue
@@ -32,7 +43,11 @@ def remaining(earlier: SweepJob, sweep_id: str, progress: Progress, *, skip_fail
         for one in progress.standings
         if one.word == "measured" and one.run_id is not None
     )
-    return dataclasses.replace(earlier, units=tuple(units), resumes=sweep_id, done=done)
+    changes = {point.point_id: point.changes_json for point in earlier.points}
+    skipped = tuple(SkippedPoint(changes_json=changes[point], reason=reason) for point, reason in pruned.items())
+    return dataclasses.replace(
+        earlier, units=tuple(units), resumes=sweep_id, done=done, skipped=(*earlier.skipped, *skipped)
+    )
 
 
 def _only(unit: SweepUnit, points: Sequence[str], adopt: str | None) -> SweepUnit:

@@ -21,11 +21,13 @@ from orchestrator.compare.statistics.unpaired import estimate
 from orchestrator.compare.stats import Estimate
 from orchestrator.records.measurement import Measurement, MeasurementSet
 from orchestrator.sweep.points import LOADS, SPECULATION
+from orchestrator.sweep.pruning import Chain, Proposal, propose, settings_of
 from orchestrator.sweep.standing import Progress, Standing
 from remote_payload.schema import SweepJob, SweepPoint
 
 SPEED = "output_throughput_tok_s"
-SHOWN = (SPEED, "accept_length_pooled", "best.accept_length_walk", "best.first_step_accuracy", "ttft_s")
+ACCEPT_LENGTH = "accept_length_pooled"
+SHOWN = (SPEED, ACCEPT_LENGTH, "best.accept_length_walk", "best.first_step_accuracy", "ttft_s")
 """In this order; a sweep shows those that any of its points has."""
 
 
@@ -40,6 +42,8 @@ class Row:
     """Its tokens a second against plain decoding at the same load."""
     invalid: tuple[str, ...] = ()
     """What speaks against its measurements, a sentence each."""
+    histogram: tuple[int, ...] = ()
+    """Verify steps by accepted drafts, over its blocks; empty = not known."""
 
     @property
     def measured(self) -> int:
@@ -62,6 +66,30 @@ class SweepTable:
     absent: tuple[str, ...] = ()
     """Measured points whose runs are not on this laptop."""
 
+    @property
+    def chains(self) -> tuple[Chain, ...]:
+        """What was measured soundly, for what it tells of shallower chains."""
+        found = []
+        for row in self.rows:
+            speed, length = row.figures.get(SPEED), row.figures.get(ACCEPT_LENGTH)
+            if speed is not None and speed.value is not None and not row.invalid:
+                found.append(
+                    Chain(
+                        settings=settings_of(self.job, row.point),
+                        is_baseline=row.point.is_baseline,
+                        speed_tok_s=speed.value,
+                        accept_length=None if length is None else length.value,
+                        histogram=row.histogram,
+                    )
+                )
+        return tuple(found)
+
+    @property
+    def proposals(self) -> tuple[Proposal, ...]:
+        """Points that were not measured yet and cannot win."""
+        left = {row.point.point_id: settings_of(self.job, row.point) for row in self.rows if not row.measured}
+        return propose(self.chains, left)
+
 
 def table(run_id: str, host: str, job: SweepJob, progress: Progress, sets: Mapping[str, MeasurementSet]) -> SweepTable:
     """The table from what came home: `sets` by run id."""
@@ -75,8 +103,10 @@ def table(run_id: str, host: str, job: SweepJob, progress: Progress, sets: Mappi
             figures=_figures(whole.get(point.point_id)),
             against_plain=compared.get(point.point_id),
             invalid=whole[point.point_id].invalid if point.point_id in whole else (),
+            histogram=whole[point.point_id].histogram if point.point_id in whole else (),
         )
         for point in job.points
+        if progress.of_point(point.point_id)
     )
     absent = {
         one.run_id for one in progress.standings if one.word == "measured" and one.run_id and one.run_id not in sets

@@ -91,6 +91,8 @@ class SweepJob(Record):
     """The sweep that this one goes on with."""
     done: tuple[SweepDone, ...] = ()
     """What it measured."""
+    confirms: str | None = None
+    """The sweep whose best points this one measures afresh."""
 
     def __post_init__(self) -> None:
         require_finite(unit_deadline_s=self.unit_deadline_s)

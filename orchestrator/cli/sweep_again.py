@@ -1,0 +1,114 @@
+"""`eagle3-remote sweep resume` and `confirm`: a new sweep made of an earlier one."""
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from orchestrator.cli import showing
+from orchestrator.cli.live import watching
+from orchestrator.cli.options import (
+    Decorator,
+    accept_new_option,
+    host_of,
+    host_option,
+    json_option,
+    open_session,
+    open_store,
+)
+from orchestrator.cli.sweep_ending import follow_home, show_end
+
+if TYPE_CHECKING:
+    from orchestrator.store import Store
+    from orchestrator.sweeping import Asked
+    from remote_payload.schema import SweepJob
+
+
+def again_options() -> Decorator:
+    """The options of whatever makes a new sweep of an earlier one."""
+    options: list[Decorator] = [
+        click.argument("run_id", metavar="SWEEP"),
+        host_option(required=False),
+        click.option("--allow-drift", is_flag=True, help="Although models, host or tool are not as they were."),
+        click.option("--run-id", "new_id", help="Name the new sweep yourself."),
+        click.option("--detach", is_flag=True, help="Return as soon as it runs on its own."),
+        accept_new_option,
+        json_option,
+    ]
+
+    def decorate(command: Any) -> Any:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+@click.command()
+@click.option("--skip-failed", is_flag=True, help="Leave out the points that failed.")
+@click.option("--prune", is_flag=True, help="Leave out the points that `sweep report` says cannot win.")
+@again_options()
+def resume(*, skip_failed: bool, prune: bool, **asked: Any) -> None:
+    """Measure what a sweep left: a new sweep of the points that are not measured; what still runs is waited for."""
+    from orchestrator.sweep.remaining import remaining
+    from orchestrator.sweep_report import table_of
+
+    def made(earlier: "Asked", store: "Store") -> "SweepJob":
+        hopeless = {one.point_id: one.reason for one in table_of(earlier, store).proposals} if prune else {}
+        run_id = earlier.record.run_id
+        return remaining(earlier.job, run_id, earlier.progress, skip_failed=skip_failed, hopeless=hopeless)
+
+    _launch(made, **asked)
+
+
+@click.command()
+@click.option("--blocks", type=click.IntRange(2, 100), default=3, show_default=True, help="Fresh starts of each.")
+@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Of the blocks' orders.")
+@again_options()
+def confirm(*, blocks: int, seed: int, **asked: Any) -> None:
+    """Measure a sweep's best three configurations afresh beside plain decoding; only that recommends one.
+
+    The best of many looks better than it is, so the runs that chose it do not judge it.
+    """
+    from orchestrator.errors import InvalidRunError
+    from orchestrator.sweep.confirmation import best_configurations
+    from orchestrator.sweep.confirmation import confirm as confirmed
+    from orchestrator.sweep_report import table_of
+
+    def made(earlier: "Asked", store: "Store") -> "SweepJob":
+        chosen = best_configurations(table_of(earlier, store))
+        if not chosen:
+            raise InvalidRunError(
+                f"no configuration of sweep `{earlier.record.run_id}` can be held against plain decoding at every load",
+                hint=f"`eagle3-remote sweep collect {earlier.record.run_id}` brings home what it measured; it needs "
+                "`baseline = true`",
+            )
+        return confirmed(earlier.job, earlier.record.run_id, chosen, blocks=blocks, seed=seed)
+
+    _launch(made, **asked)
+
+
+def _launch(
+    made: "Callable[[Asked, Store], SweepJob]", run_id: str, host_name: str | None, new_id: str | None, **asked: Any
+) -> None:
+    from orchestrator import sweeping
+    from orchestrator.cli.launching import checked_run_id
+    from orchestrator.pipeline import new_run_id
+
+    store = open_store()
+    run_id, host_name = host_of(run_id, host_name, store)
+    new_id = checked_run_id(new_id) or new_run_id("sweep", time.gmtime())
+    with (
+        watching(as_json=asked["as_json"]) as tell,
+        open_session(host_name, tell, accept_new=asked["accept_new"]) as session,
+    ):
+        earlier = sweeping.ask(session, run_id, store)
+        job = sweeping.go_on(earlier, session, made(earlier, store), allow_drift=asked["allow_drift"])
+        record = sweeping.launch(job, earlier.record.spec.settings, new_id, session, store, tell)
+        if not asked["detach"]:
+            follow_home(new_id, session, store, tell)
+    if asked["detach"]:
+        showing.show_launched(record, as_json=asked["as_json"])
+    else:
+        show_end(new_id, store, as_json=asked["as_json"])

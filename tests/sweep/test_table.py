@@ -1,0 +1,125 @@
+"""The table of a sweep from measurements, half-way and whole; what is confirmed, and what is not."""
+
+import dataclasses
+from typing import Any
+
+from orchestrator import sweeping
+from orchestrator.config import Config
+from orchestrator.records.measurement import Fact, Measurement, MeasurementSet, Series
+from orchestrator.report.sweep_table import table_json, table_text
+from orchestrator.sweep.confirmation import best_configurations, confirm
+from orchestrator.sweep.file import from_table
+from orchestrator.sweep.plan import Circumstances, plan
+from orchestrator.sweep.remaining import remaining
+from orchestrator.sweep.standing import progress_of
+from orchestrator.sweep.table import SweepTable, table
+from remote_payload.schema import BenchJob, Failure, PointOutcome, SweepAttempt, SweepJob, SweepUnit, job_of_unit
+
+BASE = {"model": "/m", "draft": "/d", "eagle_topk": 1, "concurrency": [1, 4]}
+FILE: dict[str, Any] = {"job": "bench", "repeats": 3, "base": BASE, "grid": {"num_steps": [1, 2, 3, 4, 6]}}
+SPEED = {None: 90.0, 1: 130.0, 2: 150.0, 3: 170.0, 4: 160.0, 6: 155.0}
+"""Tokens a second by steps; six steps have accepted 3.0 a verify."""
+
+
+def planned() -> SweepJob:
+    file = from_table(FILE, "s.toml")
+    wanted = sweeping.wanted(file, {}, Config(), "gpu1")
+    return plan(file, wanted.base, wanted.expanded, Circumstances(payload_sha256="a" * 64))
+
+
+def measurement(job: BenchJob, users: int, run_id: str, luck: float) -> Measurement:
+    speed = SPEED[job.num_steps] * users**0.5 * luck
+    words = {"unit": "tok/s", "definition": "output tokens / seconds", "level": "run"}
+    series = [Series(metric="output_throughput_tok_s", **words, keys=(f"{run_id}#0",), clusters=(run_id,), y=(speed,))]
+    histogram: tuple[int, ...] = ()
+    if job.speculates:
+        histogram = (10, 10, 20, 60)[: (job.num_steps or 0) + 1]
+        keys = tuple(f"p{n}" for n in range(8))
+        accept = {"metric": "accept_length_pooled", "unit": "tokens", "definition": "1 + accepted / verify steps"}
+        series.append(Series(**accept, level="prompt", keys=keys, y=(30.0,) * 8, x=(10.0,) * 8))
+    side = "spec" if job.speculates else "plain"
+    case = (Fact(name="side", value=side), Fact(name="concurrency", value=str(users)))
+    return Measurement(case=case, series=tuple(series), histogram=histogram)
+
+
+def night(job: SweepJob, until: int, failing: str = "") -> SweepTable:
+    """The first `until` units measured, `failing` one not."""
+    attempts, sets = [], {}
+    for number, unit in enumerate(job.units[:until]):
+        run_id = f"night.{unit.unit_id}.0"
+        asked = job_of_unit(job, unit)
+        assert isinstance(asked, BenchJob)
+        end = "failed" if unit.unit_id == failing else "measured"
+        attempts.append(attempt(unit, run_id, end))
+        luck = 1 + 0.01 * ((number * 7) % 5 - 2)
+        found = tuple(measurement(asked, users, run_id, luck) for users in asked.concurrency)
+        if end == "measured":
+            sets[run_id] = MeasurementSet(run_id=run_id, origin="own", tool="t", job_kind="bench", measurements=found)
+    phase = "running" if until < len(job.units) else "succeeded"
+    return table("night", "gpu1", job, progress_of(job, attempts, phase), sets)
+
+
+def attempt(unit: SweepUnit, run_id: str, end: str) -> SweepAttempt:
+    return SweepAttempt(
+        unit_id=unit.unit_id,
+        attempt=0,
+        run_id=run_id,
+        block=unit.block,
+        phase="succeeded" if end == "measured" else "failed",
+        points=tuple(PointOutcome(point_id=point, end=end) for point in unit.points),  # type: ignore[arg-type]
+        failure=None if end == "measured" else Failure(kind="server", message="the server died"),
+        started_unix_s=0.0,
+    )
+
+
+def test_half_way_what_cannot_win_is_proposed_and_the_rest_is_waited_for() -> None:
+    job = planned()
+    order = {unit.unit_id: job_of_unit(job, unit).__dict__["num_steps"] for unit in job.units}
+    assert list(order.values())[:6] == [None, 1, 2, 3, 4, 6]
+    deep_first = dataclasses.replace(job, units=(*job.units[:1], *job.units[3:6], *job.units[1:3], *job.units[6:]))
+    half = night(deep_first, 4)
+    assert {one.point_id for one in half.proposals} == {
+        row.point.point_id for row in half.rows if '"num_steps": 1' in row.point.changes_json
+    }
+    text = table_text(half, 110)
+    assert "Proposed to leave out (`sweep resume night --prune` does):" in text
+    assert "points  8 of 36 measured, 28 waiting" in text
+    hopeless = {one.point_id: one.reason for one in half.proposals}
+    left = remaining(deep_first, "night", half.progress, hopeless=hopeless)
+    assert not {point for unit in left.units for point in unit.points} & set(hopeless)
+    assert [one.reason for one in left.skipped] == list(hopeless.values())
+
+
+def test_the_whole_table_and_its_best_three_measured_afresh() -> None:
+    job = planned()
+    whole = night(job, len(job.units), failing="u0004")
+    assert whole.progress.counts == {"measured": 34, "failed": 2}
+    row = next(row for row in whole.rows if '"num_steps": 3, "concurrency": 4' in row.point.changes_json)
+    assert (row.measured, row.figures["output_throughput_tok_s"].rows) == (3, 3)
+    assert row.against_plain is not None
+    assert row.against_plain.verdict == "improved"
+    text = table_text(whole, 110)
+    assert "2 of 3" in text
+    assert text.count("failed: num_steps 4") == 2
+    assert "recommend" not in text.lower()  # the runs that chose the best do not judge it
+    chosen = best_configurations(whole)
+    assert list(chosen) == ['{"num_steps": 3}', '{"num_steps": 4}', '{"num_steps": 6}']
+    fresh = confirm(job, "night", chosen, blocks=3, seed=1)
+    assert fresh.confirms == "night"
+    assert len(fresh.units) == 3 * 4  # plain decoding and three, each with both loads
+    told = {unit.unit_id: job_of_unit(fresh, unit) for unit in fresh.units}
+    assert all(isinstance(one, BenchJob) and one.concurrency == (1, 4) for one in told.values())
+    confirmed = night(fresh, len(fresh.units))
+    text = table_text(confirmed, 110)
+    assert "From these fresh starts alone (they confirm night):" in text
+    assert text.count("take num_steps 3") == 2
+    value = table_json(confirmed)
+    best = [row for row in confirmed.rows if '"num_steps": 3' in row.point.changes_json]
+    assert [one["point_id"] for one in value["recommended"]] == [row.point.point_id for row in best]
+
+
+def test_nothing_is_recommended_of_one_start_each() -> None:
+    job = planned()
+    one_block = confirm(job, "night", ['{"num_steps": 3}'], blocks=1, seed=0)
+    text = table_text(night(one_block, len(one_block.units)), 110)
+    assert text.count("no recommendation, none is surely better than plain decoding") == 2
