@@ -1,5 +1,7 @@
 """The first lines of a comparison: its verdict and what it rests on."""
 
+from collections.abc import Sequence
+
 from orchestrator.compare.asked import Asked
 from orchestrator.compare.comparison import CaseComparison, Comparison, SetComparison
 from orchestrator.compare.diff import UNSURE, decides
@@ -24,7 +26,10 @@ def verdict_lines(found: SetComparison, asked: Asked, names: Names = KEYS) -> li
     if led is None:
         return [f"{found.verdict.capitalize()}: {ours} against {theirs}{_why(found, names)}", *_hints(found)]
     case, item = led
-    lines = [f"{_opening(found, condition(case))}: {sentence(case, item, (ours, theirs), names)}"]
+    unsure = _unsure(case, item, asked)
+    opening = _opening(found, condition(case), [names.metric(one.metric.name) for one in unsure])
+    lines = [f"{opening}: {sentence(case, item, (ours, theirs), names)}"]
+    lines += [f"{one.verdict}: {sentence(case, one, (ours, theirs), names)}" for one in unsure]
     told = definition(case, item.metric.name)
     if told:
         lines.append(f"{names.metric(item.metric.name)}: {told}")
@@ -46,6 +51,13 @@ def verdict_lines(found: SetComparison, asked: Asked, names: Names = KEYS) -> li
     return lines
 
 
+def _unsure(case: CaseComparison, leading: Comparison, asked: Asked) -> list[Comparison]:
+    """What else would decide at the load that the verdict is of, and could not be judged: no verdict speaks for it."""
+    if leading.verdict in UNSURE:
+        return []
+    return [item for item in case.comparisons if item.verdict in UNSURE and decides(item, asked, case.comparisons)]
+
+
 def _not_compared(case: CaseComparison, asked: Asked, names: Names) -> list[str]:
     """What else would decide at the load that the verdict is of, and why it could not be compared."""
     found: dict[str, list[str]] = {}
@@ -62,13 +74,13 @@ def _tost(item: Comparison) -> str:
     return f" (two one-sided tests: p {'< 0.0001' if p < 0.0001 else f'= {p:.2g}'})"
 
 
-def _opening(found: SetComparison, condition: str) -> str:
+def _opening(found: SetComparison, condition: str, unsure: Sequence[str]) -> str:
     word = {
         "single run": "Single run, not tested",
         "small change": "Small change, within the margin or not resolved against it",
         "inconclusive": "Inconclusive",
     }.get(found.verdict, found.verdict.capitalize())
-    word += condition
+    word += condition + (f", but {' and '.join(unsure)} cannot be told" if unsure else "")
     others = sorted({case.verdict for case in found.cases} - {found.verdict})
     return f"{word} (other loads: {', '.join(others)})" if others else word
 

@@ -1,10 +1,12 @@
+import dataclasses
+
 from orchestrator.compare.asked import Asked
 from orchestrator.compare.diff import compare_sets
 from orchestrator.compare.pooling import Operand
 from orchestrator.records.measurement import Measurement, Series
 from orchestrator.report.diff_verdict import verdict_lines
 from tests.compare.test_diff import BASE, BETTER, side
-from tests.support.made_sets import CASE, measurement, measurement_set, throughputs
+from tests.support.made_sets import CASE, lengths, measurement, measurement_set, throughputs
 
 
 def told(ours: Operand, theirs: Operand, **asked: bool) -> list[str]:
@@ -24,6 +26,19 @@ def test_a_verdict_says_what_it_takes_to_be_alike() -> None:
     assert bare[0].startswith("Improved, if all else was alike: ")
     words = "baseline plain tells none of what must be alike (target, drafter, GPU, prompts, ...): taken to be alike"
     assert words in bare
+
+
+def test_what_decides_as_well_and_cannot_be_told_stands_in_the_first_line() -> None:
+    tokens, verifies = [20.0, 22.0, 19.0, 25.0, 21.0, 23.0], [10.0, 11.0, 10.0, 12.0, 10.0, 11.0]
+    faster = [steps * (0.7 + 0.01 * place) for place, steps in enumerate(verifies)]
+    slow = dataclasses.replace(throughputs(46.0, 47.0, 46.5), clusters=("start 0",) * 3)
+    lines = told(
+        side(measurement(slow, lengths(tokens, faster)), label="new"),
+        side(measurement(throughputs(*BASE), lengths(tokens, verifies)), label="old"),
+    )
+    assert lines[0].startswith("Improved, but output_throughput_tok_s cannot be told: accept_length_pooled")
+    assert lines[1].startswith("single run: output_throughput_tok_s at side=spec concurrency=1: 46.5 tok/s (new)")
+    assert "-48.3 %, no interval; n = 1 v 5" in lines[1]
 
 
 def test_two_bare_numbers_are_no_samples() -> None:
