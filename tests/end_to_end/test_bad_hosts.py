@@ -13,7 +13,7 @@ import pytest
 
 from tests.support.fault_proxy import FaultProxy
 from tests.support.laptop import Done, Laptop
-from tests.support.sshd import ServerOptions, SshServer, free_port, make_key, running_sshd
+from tests.support.sshd import ServerOptions, SshServer, closed_port, make_key, running_sshd
 
 SELFTEST = ("run", "selftest", "--host")
 
@@ -80,7 +80,8 @@ def test_refused_auth(laptop: Laptop, server: SshServer, tmp_path: Path) -> None
 
 
 def test_dead_address_and_closed_port_and_unknown_name(laptop: Laptop) -> None:
-    refused(laptop.run(*SELFTEST, f"127.0.0.1:{free_port()}"), 10, "127.0.0.1")
+    with closed_port() as port:
+        refused(laptop.run(*SELFTEST, f"127.0.0.1:{port}"), 10, "127.0.0.1")
     refused(laptop.run(*SELFTEST, "no-such-host.invalid"), 10, "no-such-host.invalid", "configured in")
 
 

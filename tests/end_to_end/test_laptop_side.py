@@ -14,7 +14,7 @@ import pytest
 
 from tests.support.fault_proxy import FaultProxy
 from tests.support.laptop import Laptop
-from tests.support.sshd import SshServer, free_port, running_sshd
+from tests.support.sshd import SshServer, closed_port, running_sshd
 
 SELFTEST = ("run", "selftest", "--host", "gpu1", "--run-id", "r")
 
@@ -76,8 +76,9 @@ def test_a_launch_that_was_refused_leaves_nothing(laptop: Laptop, server: SshSer
     assert laptop.run("run", "selftest", "--host", "gpu1").code == 11
     laptop.ssh.known_hosts.write_text(known)
     config = laptop.ssh.ssh_config.read_text()
-    laptop.ssh.ssh_config.write_text(config.replace(str(server.port), str(free_port())))
-    assert laptop.run("run", "selftest", "--host", "gpu1").code == 10
+    with closed_port() as port:
+        laptop.ssh.ssh_config.write_text(config.replace(str(server.port), str(port)))
+        assert laptop.run("run", "selftest", "--host", "gpu1").code == 10
     assert [run["run_id"] for run in listed(laptop)] == ["r"]
 
 

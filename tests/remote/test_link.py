@@ -16,7 +16,7 @@ from orchestrator.errors import HostError, HostNotReadyError, LinkLostError, Not
 from orchestrator.remote.link import Link
 from orchestrator.remote.ssh_config import resolve
 from tests.support.patience import A_LONG_TIME, PATIENCE_S, Within, wait_for
-from tests.support.sshd import ServerOptions, SshClientFiles, SshServer, free_port, running_sshd
+from tests.support.sshd import ServerOptions, SshClientFiles, SshServer, closed_port, running_sshd
 
 STRANGE = "a b'c\"d;e\nf$g\\h!i ü漢🚀 *~`%s"
 
@@ -285,10 +285,10 @@ class TestNothingThere:
                 Link.open(resolve("gpu1"))
 
     def test_a_closed_port(self, client: SshClientFiles, server: SshServer) -> None:
-        port = free_port()
-        client.add_host("gpu1", server, port=port)
-        with pytest.raises(HostError, match=rf"nothing answers at gpu1 \(.*127.0.0.1:{port}\): Connection refused"):
-            Link.open(resolve("gpu1"))
+        with closed_port() as port:
+            client.add_host("gpu1", server, port=port)
+            with pytest.raises(HostError, match=rf"nothing answers at gpu1 \(.*127.0.0.1:{port}\): Connection refused"):
+                Link.open(resolve("gpu1"))
 
     def test_an_unknown_name(self, client: SshClientFiles) -> None:
         with pytest.raises(HostError, match=r"the name 'no-such-host.invalid' is not known"):
@@ -316,8 +316,8 @@ class TestNothingThere:
             accepted[0].close()
 
     def test_a_target_the_hop_cannot_reach(self, client: SshClientFiles, server: SshServer) -> None:
-        port = free_port()
         client.add_host("hop", server)
-        client.add_host("far", server, port=port, ProxyJump="hop")
-        with pytest.raises(HostError, match=rf"the hop before far \(.*:{port}\) could not reach it"):
-            Link.open(resolve("far"))
+        with closed_port() as port:
+            client.add_host("far", server, port=port, ProxyJump="hop")
+            with pytest.raises(HostError, match=rf"the hop before far \(.*:{port}\) could not reach it"):
+                Link.open(resolve("far"))

@@ -199,6 +199,14 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+@contextlib.contextmanager
+def closed_port() -> Iterator[int]:
+    """A TCP port of loopback where nobody answers, and that nobody else gets meanwhile: bound, but not listened on."""
+    with socket.socket() as holder:
+        holder.bind(("127.0.0.1", 0))
+        yield int(holder.getsockname()[1])
+
+
 def find_sshd() -> str:
     """Where sshd is; a machine without it fails the test and says what to install."""
     found = shutil.which("sshd", path=SSHD_SEARCH_PATH)
@@ -221,9 +229,10 @@ def _try_to_start(folder: Path, port: int, host_keys: Sequence[Path], options: S
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
+    listening = f"Server listening on 127.0.0.1 port {port}."  # else another one's banner may come from that port
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline and process.poll() is None:
-        if _banner(port).startswith(b"SSH-2.0-"):
+        if listening in _text(folder / "sshd.log") and _banner(port).startswith(b"SSH-2.0-"):
             process.returncode = 0  # from here on stop_sshd owns the pid; Popen must not warn about it
             return process.pid
         time.sleep(0.005)
@@ -262,6 +271,10 @@ def _config_text(folder: Path, port: int, host_keys: Sequence[Path], options: Se
     if options.login_shell is not None:
         lines.append(f'ForceCommand exec {options.login_shell} -c "$SSH_ORIGINAL_COMMAND"')
     return "\n".join(lines) + "\n"
+
+
+def _text(path: Path) -> str:
+    return path.read_text(errors="replace") if path.exists() else ""
 
 
 def _banner(port: int) -> bytes:
