@@ -4,13 +4,13 @@ SpecBundle's 440 served points, model cards, InferenceX, vLLM's and SGLang's own
 the particular, `specbundle/kimi-k2-instruct/3-1-4/gsm8k`; the beginning of one, up to a `/`, means all points below it.
 """
 
-import difflib
 import json
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from orchestrator.compare.closest import closest
 from orchestrator.compare.definitions import ACCEPT_LENGTH_PER_VERIFY, ACCEPT_LENGTH_POOLED
 from orchestrator.errors import NotFoundError
 from orchestrator.records.measurement import Fact, Measurement, MeasurementSet, Series
@@ -157,6 +157,5 @@ def _point(  # noqa: PLR0917 - the columns of the file
 
 def _closest(name: str) -> str:
     parts = [point.name.split("/") for point in _points()]
-    names = {"/".join(part[:depth]) for part in parts for depth in range(1, len(part) + 1)}
-    close = difflib.get_close_matches(name, sorted(names), n=3, cutoff=0.5)
+    close = closest(name, {"/".join(part[:depth]) for part in parts for depth in range(1, len(part) + 1)})
     return f"did you mean: {', '.join(close)}" if close else "`eagle3-remote baseline list --published` shows them"

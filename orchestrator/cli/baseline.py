@@ -7,12 +7,13 @@ import time
 import click
 
 from orchestrator.cli import console
+from orchestrator.cli.groups import ToldGroup
 from orchestrator.cli.options import json_option, open_store
 from orchestrator.errors import UsageError
 from orchestrator.store import Store
 
 
-@click.group()
+@click.group(cls=ToldGroup)
 def baseline() -> None:
     """Name a run or a number to compare with.
 
@@ -110,7 +111,7 @@ def list_baselines(*, published: bool, model: str | None, as_json: bool) -> None
         )
         return
     elsewhere = {item.name for item in baselines if store.names.where(item.name) != store.names.folder}
-    console.out(baselines_text(baselines, unreadable, elsewhere))
+    console.out(baselines_text(baselines, unreadable, elsewhere, console.width()))
     for path in store.names.orphans():
         console.note(f"no baseline needs this record any more, as a merge may leave it: {path}")
 
@@ -123,7 +124,7 @@ def _list_published(model: str | None, *, as_json: bool) -> None:
     if as_json:
         console.out_json(published_json(points))
     else:
-        console.out(published_text(points, model))
+        console.out(published_text(points, model, console.width()))
 
 
 @baseline.command()
@@ -165,7 +166,7 @@ def history(name: str, *, as_json: bool) -> None:
         return
     from orchestrator.report.baseline_text import history_text
 
-    console.out(history_text(found))
+    console.out(history_text(found, console.width()))
 
 
 @baseline.command()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from orchestrator.cli import console
+from orchestrator.cli.groups import ToldGroup
 from orchestrator.cli.live import update_line
 from orchestrator.cli.options import accept_new_option, json_option, open_session
 from orchestrator.config import DEFAULT_ROOT
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from orchestrator.pipeline import HostSession
 
 
-@click.group()
+@click.group(cls=ToldGroup)
 def hosts() -> None:
     """List the configured hosts, or look at one."""
 

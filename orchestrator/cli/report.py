@@ -48,13 +48,26 @@ def report(words: tuple[str, ...], kind: str, out: str | None, **how: Any) -> No
         asked=_asked(how["vary"], force=how["force"]),
         question=question(how["step_cost"]),
     )
-    text, stem = _written(gather(open_store(), wanted), kind)
+    reported = gather(open_store(), wanted)
+    if how["step_cost"] is not None:
+        _require_drafter_test(reported)
+    text, stem = _written(reported, kind)
     if out == "-" or (out is None and kind != "html"):
         console.raw(text.encode(), "stdout")
         return
     path = Path(out) if out is not None else Path(f"{stem}.html")
     save(path, text)
     console.out(str(path))
+
+
+def _require_drafter_test(reported: "Reported") -> None:
+    """A step's cost predicts what a server would make of a drafter test; a served benchmark measured it itself."""
+    if not any(subject.told is not None and subject.told.standalone is not None for subject in reported.subjects):
+        kinds = ", ".join(sorted({subject.measured.job_kind for subject in reported.subjects}))
+        raise UsageError(
+            f"--step-cost: expected a drafter test whose result is on this laptop, found: {kinds}",
+            hint="a served benchmark with --with-baseline has measured what a step costs; leave the option out",
+        )
 
 
 def _asked(vary: tuple[str, ...], *, force: bool) -> "Asked":

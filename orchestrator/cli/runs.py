@@ -8,6 +8,7 @@ import click
 
 from orchestrator.cli import console, showing
 from orchestrator.cli.asked import question, step_cost_option
+from orchestrator.cli.groups import ToldGroup
 from orchestrator.cli.store_commands import add_store_commands
 from orchestrator.errors import InvalidRunError, UsageError
 from orchestrator.store import Store
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
-@click.group()
+@click.group(cls=ToldGroup)
 def runs() -> None:
     """List, show, tag, export, import and remove the runs on this laptop."""
 

@@ -1,10 +1,10 @@
 """What may become a baseline: measurements without anything against them, or a number somebody typed."""
 
-import difflib
 import math
 import re
 from collections.abc import Sequence
 
+from orchestrator.compare.closest import closest
 from orchestrator.compare.metrics import METRICS, Metric, metric_of
 from orchestrator.compare.possible import impossible
 from orchestrator.errors import InvalidRunError, UsageError
@@ -100,7 +100,7 @@ def unknown_metrics(numbers: Sequence[BaselineNumber]) -> tuple[tuple[str, tuple
 
 def _close(name: str) -> tuple[str, ...]:
     known = [*METRICS, *(f"{role}.{name}" for role in ("declared", "best") for name in METRICS)]
-    return tuple(difflib.get_close_matches(name, known, n=3))
+    return closest(name, known)
 
 
 def _closest(name: str) -> str:

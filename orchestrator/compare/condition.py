@@ -10,13 +10,13 @@ A number without a unit is in the metric's own, which its name tells (`ttft_s`, 
 another one is as likely meant (`ttft_s <= 500`) it is refused, and so is what the metric can never be.
 """
 
-import difflib
 import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from orchestrator.compare.closest import closest
 from orchestrator.compare.metrics import METRICS, Metric, metric_of
 from orchestrator.compare.possible import impossible, meanings
 from orchestrator.errors import JobFileError
@@ -71,10 +71,10 @@ def parse_condition(name: str, text: object, source: str) -> Condition:
     where = f"{source}: `expect.{name[:80]}`"
     metric = metric_of(name)
     if metric is None:
-        close = difflib.get_close_matches(name, METRICS, n=1)
+        close = " or ".join(f"`{one}`" for one in closest(name, METRICS))
         raise JobFileError(
-            f"{where}: no such metric"
-            + (f" (did you mean `{close[0]}`?)" if close else f"; there are: {', '.join(METRICS)}")
+            f"{where}: no such metric",
+            hint=f"did you mean {close}?" if close else f"there are: {', '.join(METRICS)}",
         )
     found = _CONDITION.fullmatch(text) if isinstance(text, str) and len(text) <= LONGEST else None
     if found is None:

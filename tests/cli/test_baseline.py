@@ -176,6 +176,20 @@ def test_a_metric_that_no_run_reports_is_kept_and_said(store: Store, eagle: Eagl
     assert "accept_length_walk" in eagle("baseline", "set", "--help").out
 
 
+def test_all_that_is_said_of_baselines_fits_eighty_columns(
+    store: Store, eagle: Eagle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    for note in ("short", "a note of many words " * 8):
+        eagle("baseline", "set", "plain", "--metric", "output_throughput_tok_s=90 tok/s", "--note", note)
+    texts = [eagle("baseline", *words).out for words in (("list",), ("show", "plain"), ("history", "plain"))]
+    texts += [eagle("baseline", "list", "--published").out, eagle("expect", "plain", "--help").out]
+    texts.append(eagle("baseline", "show", "published:specbundle/kimi-k2-instruct/3-1-4/gsm8k").out)
+    groups = [eagle(group, "--help").out for group in ("baseline", "runs", "hosts")]
+    assert [line for text in (*texts, *groups) for line in text.splitlines() if len(line) > 80] == []
+    assert [text for text in groups if "..." in text.replace("[ARGS]...", "")] == []  # told whole
+
+
 def test_a_projects_baselines_lie_in_its_folder_and_go_with_it(store: Store, eagle: Eagle, project: Path) -> None:
     put_run(store, "run-a1", 0.7)
     store.set_baseline("own", BaselineEntry(run_id="run-a1", set_at_unix_s=1))
@@ -267,7 +281,7 @@ def test_a_broken_baseline_is_in_nobodys_way(store: Store, eagle: Eagle) -> None
     listed = eagle("baseline", "list")
     assert listed.code == 0
     assert "run run-a1" in listed.out
-    assert f"unreadable: broken: {path}: " in listed.out
+    assert f"unreadable: broken: {path}: " in " ".join(listed.out.split())
     value = eagle("baseline", "list", "--json").json
     assert [item["name"] for item in value["baselines"]] == ["good"]
     assert [item["name"] for item in value["unreadable"]] == ["broken"]
@@ -296,6 +310,7 @@ def test_published_numbers_are_marked_and_found_by_model(eagle: Eagle, store: St
     missing = eagle("baseline", "show", "published:specbundle/kimi-k3-instruct")
     assert missing.code == 6
     assert "did you mean: specbundle/kimi-k2-instruct" in missing.err
+    assert "did you mean: cards/kimi-k2.5-eagle3" in eagle("baseline", "show", "published:Kimi-K2.5").err
     assert not store.home.exists()
 
 

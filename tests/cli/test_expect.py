@@ -156,4 +156,4 @@ def test_a_mistaken_expectation_is_told_before_anything_is_launched(eagle: Eagle
     job.write_text('kind = "standalone"\n[expect]\naccept_lenth_walk = ">= 2"\n')
     answer = eagle("run", "standalone", "--host", "nowhere", "--draft", "/d", "--rows", "/r", "--job", str(job))
     assert answer.code == 2
-    assert "did you mean `accept_length_walk`?" in answer.err
+    assert "hint: did you mean `accept_length_walk`" in answer.err

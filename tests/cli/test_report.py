@@ -186,6 +186,12 @@ def test_what_cannot_be_meant_is_refused(eagle: Eagle, store: Store, tmp_path: P
     assert eagle("report", "last", "--baseline", "main").code == 6
     put_bench(store, "bench-a1", made_paired(repeats=3))
     assert eagle("report", "last", "--format", "pdf").code == 2
+    costly = eagle("report", "last", "--step-cost", "1.2")
+    assert (costly.code, "--step-cost: expected a drafter test" in costly.err, "found: bench" in costly.err) == (
+        2,
+        True,
+        True,
+    )
     folder = tmp_path / "folder"
     folder.mkdir()
     refused = eagle("report", "last", "--out", str(folder))
