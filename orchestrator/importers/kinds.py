@@ -1,9 +1,7 @@
 """Which tool wrote a file, seen from its content, and its measurements."""
 
 import datetime
-import hashlib
 import itertools
-import json
 from collections.abc import Iterator
 
 from orchestrator.errors import InvalidRunError, UsageError
@@ -76,11 +74,10 @@ def _measured(source: Source, kind: Kind, rows: Iterator[Row]) -> MeasurementSet
         if (reason := kind.passed_over(row)) is not None:
             left_out[reason] = None
             continue
-        digest = hashlib.sha256(json.dumps(row.value, sort_keys=True).encode()).digest()
-        if digest in seen:
+        if row.digest in seen:
             copies += 1
             continue
-        seen.add(digest)
+        seen.add(row.digest)
         when = when or kind.when(row)
         points += kind.points(row)
     unknown = (*kind.unknown, *left_out)

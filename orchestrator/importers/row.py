@@ -33,6 +33,8 @@ class Row:
     """The line it begins on; in a list its place."""
     file: str = ""
     """The name of its file."""
+    digest: bytes = b""
+    """Of its text: a row that stands there twice has the same."""
 
     def fail(self, key: str, expected: str) -> NoReturn:
         """Raise InvalidRunError on one key."""

@@ -105,12 +105,12 @@ class Source:
         if second is None:
             yield from self._of_document(value, first)
             return
-        yield self._row(value, first.where, first.number)
+        yield self._row(value, first.where, first.number, first.data)
         for count, line in enumerate(itertools.chain([second], lines), 2):
             if count > MAX_ROWS:
                 raise InvalidRunError(f"{self.name}: expected at most {MAX_ROWS} results, found more")
             try:
-                yield self._row(_parsed(line.text), line.where, line.number)
+                yield self._row(_parsed(line.text), line.where, line.number, line.data)
             except ValueError as problem:
                 raise _broken(line.where, problem) from None
 
@@ -134,10 +134,10 @@ class Source:
         for number, item in enumerate(value, 1):
             yield self._row(item, f"{self.name}: entry {number}", number)
 
-    def _row(self, value: object, where: str, number: int) -> Row:
+    def _row(self, value: object, where: str, number: int, text: bytes = b"") -> Row:
         if not isinstance(value, dict):
             raise InvalidRunError(f"{where}: expected an object, found: {shown(value)}")
-        return Row(value, where, number, self.name)
+        return Row(value, where, number, self.name, hashlib.sha256(text.strip() or json.dumps(value).encode()).digest())
 
     def _require_text(self) -> None:
         if _TEXT.search(self.data) is None:

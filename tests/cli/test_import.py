@@ -1,12 +1,14 @@
 """`eagle3-remote import`: files of other tools become runs, once, and are compared."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
 from orchestrator.store import Store
 from tests.cli.conftest import Eagle
+from tests.cli.test_runs_baseline_diff import put_run
 
 DATA = Path(__file__).parents[1] / "importers" / "data"
 SERVING, VLLM = str(DATA / "sglang_serving_0.5.23.jsonl"), str(DATA / "vllm_serve.json")
@@ -37,6 +39,77 @@ def test_nothing_is_kept_where_one_of_several_is_broken(store: Store, eagle: Eag
     assert eagle("import", str(tmp_path / "none.json")).code == 6
     assert eagle("import", VLLM, "--kind", "nothing").code == 2
     assert store.list() == ()
+
+
+def test_what_is_no_result_is_told_before_it_is_read(eagle: Eagle, tmp_path: Path) -> None:
+    sparse = tmp_path / "sparse.jsonl"
+    sparse.touch()
+    os.truncate(sparse, 201 << 20)
+    told = eagle("import", str(sparse))
+    assert (told.code, "expected at most 200 MB, found: 201 MB" in told.err) == (2, True)
+    os.truncate(sparse, 150 << 20)  # nothing but zeros
+    told = eagle("import", str(sparse))
+    assert (told.code, "found other bytes at 0" in told.err) == (5, True)
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    told = eagle("import", str(empty))
+    assert (told.code, "expected the folder of a sweep with results in it" in told.err) == (2, True)
+    (tmp_path / "pipe").unlink(missing_ok=True)
+    os.mkfifo(tmp_path / "pipe")
+    assert eagle("import", str(tmp_path / "pipe")).code == 2
+
+
+def test_the_folder_of_a_sweep_is_one_run(store: Store, eagle: Eagle, tmp_path: Path) -> None:
+    runs = tmp_path / "exp" / "BENCH--max_concurrency=2"
+    runs.mkdir(parents=True)
+    value = json.loads(Path(VLLM).read_text())
+    for number in (0, 1):
+        told = {**value, "run_number": number, "output_throughput": 100.0 + number}
+        (runs / f"run={number}.json").write_text(json.dumps(told, indent=4))
+    failure = {
+        "run_number": 2,
+        "error_type": "TimeoutError",
+        "error": "x",
+        "serve_overrides": {},
+        "bench_overrides": {},
+    }
+    (runs / "run=2.failure.json").write_text(json.dumps(failure, indent=2))
+    (runs / "summary.json").write_text("[]")
+    found = eagle("import", str(tmp_path / "exp"), "--json")
+    (one,) = store.imported(found.json["run_id"]).measurements
+    assert next(item.y for item in one.series if item.metric == "output_throughput_tok_s") == (100.0, 101.0)
+    assert "run=2.failure.json" in str(store.imported(found.json["run_id"]).unknown)
+    assert eagle("import", str(tmp_path / "exp"), "--json").json["new"] is False
+    (runs / "run=1.json").write_text("{")
+    broken = eagle("import", str(tmp_path / "exp"))
+    assert broken.code == 5
+    assert "exp/BENCH--max_concurrency=2/run=1.json: expected JSON" in broken.err.replace("\n", "")
+
+
+def test_our_own_measurements_come_back_through_import(store: Store, eagle: Eagle, tmp_path: Path) -> None:
+    put_run(store, "run-a1", 0.7)
+    eagle("runs", "export", "run-a1", str(tmp_path / "run.json"))
+    eagle("runs", "export", "run-a1", str(tmp_path / "run.tar.gz"))
+    eagle("diff", "run-a1", "run-a1")
+    plain = tmp_path / "measurements.json"
+    plain.write_bytes((store.run_dir("run-a1").path / "measurements.json").read_bytes())
+    assert "already here: run-a1" in eagle("import", str(plain)).out
+    for name in ("measurements.json", "run.json", "run.tar.gz"):
+        store.remove("run-a1")
+        assert "would import: run-a1" in eagle("import", str(tmp_path / name), "--dry-run").out
+        assert "imported: run-a1" in eagle("import", str(tmp_path / name), "--tag", "back").out, name
+        assert store.labels("run-a1").tags == ("back",)
+    assert eagle("import", str(plain), "--label", "x").code == 2
+
+
+def test_the_same_bytes_of_another_day_are_the_same_run(store: Store, eagle: Eagle, tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(Path(SERVING).read_bytes())
+    os.utime(path, (86_400, 86_400))
+    assert eagle("import", str(path), "--json").json["run_id"].startswith("sglang-serving-19700102-")
+    os.utime(path, (0, 0))
+    assert "already here: sglang-serving-19700102-" in eagle("import", str(path)).out
+    assert len(store.list()) == 1
 
 
 def test_a_file_with_a_secret_is_not_kept_itself(store: Store, eagle: Eagle, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Files of other tools as measurements: units, definitions, repeats, what they do not tell, and broken ones."""
 
 import json
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -244,6 +245,26 @@ def test_a_kind_that_it_is_not() -> None:
                 measured(Source("file.json", FILES["vllm_serve.json"]), kind)
     with pytest.raises(UsageError, match="sglang-log"):
         measured(Source("file.json", FILES["vllm_serve.json"]), "nothing")
+
+
+def test_a_large_file_costs_its_longest_line_and_a_line_too_large_is_refused() -> None:
+    line = {key: value for key, value in LINE.items() if not isinstance(value, list)}
+    lines = (json.dumps({**line, "duration": n, "itls": [[0.01] * 100] * 100}) for n in range(1, 61))
+    source = Source("large.jsonl", "\n".join(lines).encode())
+    tracemalloc.start()
+    try:
+        found = measured(source)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert [len(one.series[0].y) for one in found.measurements] == [60]
+    assert peak < len(source.data)  # all its objects together take five times as much
+    huge = b'{"a": "' + b"x" * (33 << 20) + b'"}\n'
+    for data, told in ((huge, "file.jsonl, line 1"), (b"{}\n" + huge, "file.jsonl, line 2"),
+                       (b"{\n" + b'"a": 1,\n' * (4 << 20), "as one document")):  # fmt: skip
+        with pytest.raises(InvalidRunError, match=r"expected at most 32 MB at once, found: 3[23] MB") as raised:
+            measured(Source("file.jsonl", data), "vllm-serve" if b"{}" not in data else None)
+        assert told in raised.value.message
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), None])
