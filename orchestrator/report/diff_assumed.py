@@ -2,7 +2,8 @@
 
 from collections.abc import Collection
 
-from orchestrator.compare.comparison import CaseComparison, Verdict
+from orchestrator.compare.comparison import CaseComparison, SetComparison, Verdict
+from orchestrator.report.diff_words import Names
 from orchestrator.report.words import some_of
 
 JUDGED: Collection[Verdict] = ("improved", "regressed", "changed", "equivalent", "small change")
@@ -27,3 +28,15 @@ def assumed(case: CaseComparison, ours: str, theirs: str) -> list[str]:
         verb = "tells" if len(who) == 1 else "tell"
         return [f"{both} {verb} none of what must be alike (target, drafter, GPU, prompts, ...): taken to be alike"]
     return [f"not told by a side, and taken to be alike: {some_of(case.unknown, MOST)}"]
+
+
+def untold_lines(found: SetComparison, names: Names) -> list[str]:
+    """Circumstances that a side does not tell: once, with the loads where it is not so at every load."""
+    loads: dict[tuple[str, ...], list[str]] = {}
+    for case in found.cases:
+        loads.setdefault(case.unknown, []).append(names.load(case.case))
+    return [
+        f"{', '.join(unknown)}{'' if len(some) == len(found.cases) else f' ({some_of(some, 2)})'}"
+        for unknown, some in loads.items()
+        if unknown
+    ]

@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from orchestrator.compare.asked import Asked
 from orchestrator.compare.comparison import CaseComparison, SetComparison
 from orchestrator.compare.matching import case_words
+from orchestrator.report.diff_assumed import untold_lines
 from orchestrator.report.diff_text import LEGEND, table_rows, unsure_lines
 from orchestrator.report.diff_verdict import verdict_lines
-from orchestrator.report.diff_words import difference_words, leading
+from orchestrator.report.diff_words import KEYS, difference_words, leading
 from orchestrator.report.markdown_table import escaped, markdown_table
 
 
@@ -23,7 +24,8 @@ def diff_markdown(found: Sequence[SetComparison], asked: Asked) -> str:
             unsure = unsure_lines(case, asked, besides=None if led is None else led[1])
             lines += [*markdown_table(table_rows(case, asked)), ""]
             lines += [*(f"- {escaped(text)}" for text in unsure), *_differences(case), ""]
-        lines += [f"- {escaped(note)}" for note in one.notes]
+        untold = [f"not told by a side: {text}" for text in untold_lines(one, KEYS)]
+        lines += [f"- {escaped(note)}" for note in (*untold, *one.notes)]
     return "\n".join([*lines, escaped(LEGEND)])
 
 
@@ -35,6 +37,4 @@ def _differences(case: CaseComparison) -> list[str]:
         *(f"runs with {difference_words(item)}" for item in case.arguments),
         *(f"also differs: {difference_words(item)}" for item in case.soft),
     ]
-    if case.unknown:
-        told.append(f"not told: {', '.join(case.unknown)}")
     return [f"- {escaped(text)}" for text in told]

@@ -6,9 +6,11 @@ from orchestrator.compare.asked import Asked
 from orchestrator.compare.comparison import CaseComparison, Comparison, Difference, SetComparison
 from orchestrator.compare.diff import decides
 from orchestrator.compare.matching import case_words
+from orchestrator.report.diff_assumed import untold_lines
 from orchestrator.report.diff_profile import profile_lines
 from orchestrator.report.diff_verdict import verdict_lines
 from orchestrator.report.diff_words import (
+    KEYS,
     cell,
     change_words,
     leading,
@@ -96,7 +98,6 @@ def _case(case: CaseComparison, asked: Asked, width: int) -> list[str]:
         ("INVALID, reference", case.theirs.invalid),
         ("runs with", [_change(item) for item in case.arguments]),
         ("also differs", [_change(item) for item in case.soft]),
-        ("not told", [", ".join(case.unknown)] if case.unknown else []),
         *_warnings(case),
         ("note", _metric_notes(_shown(case, asked))),
         ("note", _hidden(case, asked)),
@@ -143,7 +144,8 @@ def _hidden(case: CaseComparison, asked: Asked) -> list[str]:
 
 
 def _rest(found: SetComparison, width: int) -> list[str]:
-    told = [f"note: {note}" for note in found.notes]
+    told = [f"not told by a side: {text}" for text in untold_lines(found, KEYS)]
+    told += [f"note: {note}" for note in found.notes]
     for side, cases in ((found.ours_label, found.only_ours), (found.theirs_label, found.only_theirs)):
         if cases:
             told.append(f"only in {side}: {'; '.join(case_words(case) or 'a number without a load' for case in cases)}")

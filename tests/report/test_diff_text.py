@@ -18,7 +18,7 @@ from orchestrator.report.diff_words import power_words
 from orchestrator.report.pivot_text import pivot_json, pivot_text
 from tests.compare.test_diff import BASE, BETTER, WORSE, side
 from tests.report.test_text import check
-from tests.support.made_sets import lengths, measurement, measurement_set, throughputs
+from tests.support.made_sets import CASE, lengths, measurement, measurement_set, throughputs
 
 PLAIN = {"side": "plain", "concurrency": "1"}
 SOFT = {"sglang_version": "0.5.22", "host": "gpu1"}
@@ -117,6 +117,19 @@ def test_the_verdict_of_one_figure_says_which_other_could_not_be_compared() -> N
     same = verdict_lines(compare_sets(old(), old(), Asked()), Asked())
     assert same[0].startswith("The same run: ")
     assert sum("it is the same run on both sides" in line for line in same) == 1
+
+
+def test_what_no_load_is_told_of_is_said_once() -> None:
+    def side_of(label: str, speeds: tuple[float, ...], *, gpu_of_plain: str | None) -> Operand:
+        loads = ((CASE, None), (PLAIN, gpu_of_plain), ({**CASE, "concurrency": "4"}, None))
+        made = [measurement(throughputs(*speeds), case=case, hard={"gpu": gpu}) for case, gpu in loads]
+        return side(*made, label=label)
+
+    for gpu, told in ((None, ("gpu",)), ("H200", ("gpu (side=spec concurrency=1, side=spec concurrency=4)",))):
+        found = compare_sets(side_of("new", BETTER, gpu_of_plain=gpu), side_of("old", BASE, gpu_of_plain=gpu), Asked())
+        text = diff_text(found, Asked(), 300)
+        assert tuple(line.partition(": ")[2] for line in text.splitlines() if line.startswith("not told by a")) == told
+        assert diff_markdown([found], Asked()).count("- not told by a side: gpu") == 1
 
 
 def test_enough_samples_are_not_asked_for_again() -> None:

@@ -6,6 +6,7 @@ from orchestrator.compare.asked import Asked
 from orchestrator.compare.comparison import CaseComparison, Comparison, Difference, SetComparison, Verdict
 from orchestrator.compare.diff import UNSURE, WEIGHT, decides
 from orchestrator.compare.stats import Estimate
+from orchestrator.report.diff_assumed import untold_lines
 from orchestrator.report.diff_verdict import verdict_lines
 from orchestrator.report.diff_words import (
     change_words,
@@ -90,7 +91,8 @@ def _in_full(found: SetComparison, asked: Asked, *, several: bool) -> list[Block
     for case in sorted(found.cases, key=lambda one: fact_of(one.case, "side") == "plain"):
         blocks += [_case_table(found, case, asked), *_remarks(case), *_circumstances(case)]
     if found.cases:
-        blocks.append(_methods(found))
+        untold = untold_lines(found, READABLE)
+        blocks += [*(Text(text=f"Not told by a side: {text}.", kind="note") for text in untold), _methods(found)]
     notes = [*found.notes, *(text for text in (origin_words(found.ours), origin_words(found.theirs)) if text)]
     for label, cases in ((found.ours_label, found.only_ours), (found.theirs_label, found.only_theirs)):
         notes += [f"only in {label}: {case_words(case)}" for case in cases]
@@ -162,8 +164,6 @@ def _circumstances(case: CaseComparison) -> list[Block]:
     ):
         if found:
             blocks.append(_differences(f"{title} ({len(found)})", found))
-    if case.unknown:
-        blocks.append(Text(text=f"Unknown, and must be alike: {', '.join(case.unknown)}.", kind="note"))
     reasons = [f"ours: {text}" for text in case.ours.invalid] + [f"theirs: {text}" for text in case.theirs.invalid]
     if reasons:
         blocks.append(Items(title="No measurement", items=tuple(reasons)))
