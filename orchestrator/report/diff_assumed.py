@@ -9,7 +9,9 @@ from orchestrator.report.words import some_of
 JUDGED: Collection[Verdict] = ("improved", "regressed", "changed", "equivalent", "small change")
 """Verdicts that would not stand if something else differed as well."""
 MOST = 6
-"""Names that are told one by one."""
+"""Names that are told one by one, in a verdict."""
+MOST_UNTOLD = 12
+"""The same below it; JSON has all."""
 CONDITION = ", if all else was alike"
 
 
@@ -36,7 +38,7 @@ def untold_lines(found: SetComparison, names: Names) -> list[str]:
     for case in found.cases:
         loads.setdefault(case.unknown, []).append(names.load(case.case))
     return [
-        f"{', '.join(unknown)}{'' if len(some) == len(found.cases) else f' ({some_of(some, 2)})'}"
+        f"{some_of(unknown, MOST_UNTOLD)}{'' if len(some) == len(found.cases) else f' ({some_of(some, 2)})'}"
         for unknown, some in loads.items()
         if unknown
     ]

@@ -38,9 +38,7 @@ def diff_text(found: SetComparison, asked: Asked, width: int = 80) -> str:
         lines += wrapped(line, width, "  " if lines else "")
     led = leading(found, asked)
     for case in found.cases:
-        lines += ["", *_case(case, asked, width)]
-        unsure = unsure_lines(case, asked, besides=None if led is None else led[1])
-        lines += [line for text in unsure for line in wrapped(text, width, "  ")]
+        lines += ["", *_case(case, asked, width, besides=None if led is None else led[1])]
     lines += ["", *wrapped(LEGEND, width), *_rest(found, width)]
     return "\n".join(lines)
 
@@ -88,7 +86,9 @@ def _row(item: Comparison, decisive: bool) -> list[str]:
     ]
 
 
-def _case(case: CaseComparison, asked: Asked, width: int) -> list[str]:
+def _case(case: CaseComparison, asked: Asked, width: int, besides: Comparison | None) -> list[str]:
+    """`besides`: the comparison that the verdict above has told everything of."""
+    shown = [item for item in _shown(case, asked) if item is not besides]
     lines = [f"{case_words(case.case) or 'all'}: {case.verdict}", *listed(table_rows(case, asked), width, "")]
     lines += profile_lines(case, width)
     sections = (
@@ -99,14 +99,14 @@ def _case(case: CaseComparison, asked: Asked, width: int) -> list[str]:
         ("runs with", [_change(item) for item in case.arguments]),
         ("also differs", [_change(item) for item in case.soft]),
         *_warnings(case),
-        ("note", _metric_notes(_shown(case, asked))),
+        ("note", _metric_notes(shown)),
         ("note", _hidden(case, asked)),
         ("note", ["best.* are declared.*: the reading that fits best is the declared one"] if _is_best(case) else []),
     )
     for name, told in sections:
         for text in told:
             lines += wrapped(f"{name}: {text}", width, "  ")
-    return lines
+    return [*lines, *(line for text in unsure_lines(case, asked, besides) for line in wrapped(text, width, "  "))]
 
 
 def _warnings(case: CaseComparison) -> list[tuple[str, list[str]]]:
