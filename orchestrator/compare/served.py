@@ -122,7 +122,8 @@ class ServedFigures:
 def served_figures(result: BenchResult, requests: Sequence[RequestSample]) -> ServedFigures:
     """Make the figures. Points with failed requests count as failures and give no throughput."""
     keys = dict.fromkeys((point.side, point.concurrency, point.request_rate) for point in result.points)
-    loads = tuple(_load(side, users, rate, result.points, requests) for side, users, rate in keys)
+    contents = result.workload.prompt_sha256
+    loads = tuple(_load(key, result.points, requests, contents) for key in keys)
     plain = {load.key: load for load in loads if load.side == "plain"}
     greedy = result.workload.temperature == 0
     pairs = tuple(
@@ -168,12 +169,12 @@ def decoded(text: str | None) -> object:
 
 
 def _load(
-    side: Side,
-    users: int | None,
-    rate: float | None,
+    key: tuple[Side, int | None, float | None],
     all_points: Sequence[PointFacts],
     requests: Sequence[RequestSample],
+    contents: Sequence[str],
 ) -> LoadFigures:
+    side, users, rate = key
     points = tuple(
         point for point in all_points if (point.side, point.concurrency, point.request_rate) == (side, users, rate)
     )
@@ -192,7 +193,7 @@ def _load(
         requests=measured,
         failed=max(sum(point.failed for point in points), sum(item.error is not None for item in own)),
         speed=speed(by_point),
-        acceptance=acceptance(measured),
+        acceptance=acceptance(measured, contents),
         cached_share=sum(item.cached_tokens or 0 for item in known) / prompt_tokens if prompt_tokens else None,
         client_cpu=_worst(points, lambda point: point.client_cpu_s),
         client_waited=_worst(points, lambda point: point.client_waited_s),

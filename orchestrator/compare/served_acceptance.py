@@ -35,7 +35,7 @@ class Depth:
 
 @dataclass(frozen=True, kw_only=True)
 class Acceptance:
-    """Acceptance over the requests of one load. A prompt that was sent several times is one cluster."""
+    """Acceptance over the requests of one load. A prompt that was sent several times, also as several, is one cluster."""
 
     requests: int
     """Requests whose answers tell of verify steps."""
@@ -71,14 +71,17 @@ class Acceptance:
         return self.correct_drafts / (self.verify_steps * (num_draft_tokens - 1))
 
 
-def acceptance(requests: Sequence[RequestSample]) -> Acceptance | None:
-    """Acceptance over good requests; None where no answer tells of a verify step: that is unknown, not 1.00."""
+def acceptance(requests: Sequence[RequestSample], contents: Sequence[str] = ()) -> Acceptance | None:
+    """Acceptance over good requests; None where no answer tells of a verify step: that is unknown, not 1.00.
+
+    `contents`: what each prompt of the workload holds, where that is told; equal ones are one prompt.
+    """
     told = [item for item in requests if item.verify_steps]
     if not told:
         return None
     has_drafts = all(item.correct_drafts is not None for item in told)
     histogram = _histogram(told)
-    verify, correct, tokens = _by_prompt(told)
+    verify, correct, tokens = _by_prompt(told, contents)
     steps_and_drafts = [v + c for v, c in zip(verify, correct, strict=True)]
     lengths = [_length(item) for item in told] if has_drafts else []
     per_verify = [(item.completion_tokens or 0) / (item.verify_steps or 1) for item in told]
@@ -120,11 +123,12 @@ def _histogram(told: Sequence[RequestSample]) -> tuple[int, ...] | None:
     return tuple(sum((item or ())[i] if i < len(item or ()) else 0 for item in found) for i in range(width))
 
 
-def _by_prompt(told: Sequence[RequestSample]) -> tuple[list[int], list[int], list[int]]:
+def _by_prompt(told: Sequence[RequestSample], contents: Sequence[str]) -> tuple[list[int], list[int], list[int]]:
     """(verify steps, correct drafts, completion tokens), a prompt each: greedy answers to one prompt are one answer."""
-    sums: dict[int, list[int]] = {}
+    sums: dict[int | str, list[int]] = {}
     for item in told:
-        row = sums.setdefault(item.prompt, [0, 0, 0])
+        content = contents[item.prompt] if 0 <= item.prompt < len(contents) else item.prompt
+        row = sums.setdefault(content, [0, 0, 0])
         row[0] += item.verify_steps or 0
         row[1] += item.correct_drafts or 0
         row[2] += item.completion_tokens or 0

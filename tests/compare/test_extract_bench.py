@@ -42,6 +42,10 @@ def test_prompts_of_the_same_content_are_one_sample() -> None:
     assert (len(length.keys), length.clusters) == (8, hashes)
     found = compare_series(METRICS["accept_length_pooled"], length, dataclasses.replace(length, clusters=()))
     assert (found.pairs, found.method) == (7, "paired by distinct prompt, log ratio of sums, Student's t")
+    (spec, _), (each, _) = (served_figures(one, requests).loads for one in (told, result))
+    assert spec.acceptance is not None
+    assert each.acceptance is not None
+    assert (spec.acceptance.accept_length.rows, each.acceptance.accept_length.rows) == (7, 8)
     distinct = dataclasses.replace(result.workload, prompt_sha256=tuple("abcdefgh"))
     for workload in (distinct, result.workload):  # all distinct; an older record
         each = measured((dataclasses.replace(result, workload=workload), requests))["spec"]

@@ -1,5 +1,7 @@
 """Made worlds whose truth is known: a 95 % interval holds it in 95 of 100, and not for the wrong reason."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -65,3 +67,21 @@ def test_where_nothing_changed_one_in_twenty_is_a_false_alarm() -> None:
         a, b = 90 * np.exp(generator.normal(0, 0.01, (2, 5)))
         alarms += compare_series(THROUGHPUT, runs(*a), runs(*b), margin=0).verdict in {"improved", "regressed"}
     assert 30 <= alarms <= 66
+
+
+def test_repeats_of_one_start_raise_no_alarm_and_starts_one_in_twenty() -> None:
+    generator, alarms, naive = np.random.default_rng(25), 0, 0
+    for _ in range(WORLDS // 2):
+        sides = []
+        for name in "ab":  # three starts that differ by 1.5 %, five repeats on each that differ by 0.3 %
+            values = 90 * np.exp(np.repeat(generator.normal(0, 0.015, 3), 5) + generator.normal(0, 0.003, 15))
+            clusters = tuple(f"{name}{index // 5}" for index in range(15))
+            sides.append(replace(runs(*values), clusters=clusters))
+        found = compare_series(THROUGHPUT, *sides, margin=0)
+        alarms += found.verdict in {"improved", "regressed"}
+        each = (replace(one, clusters=()) for one in sides)  # a start of its own for each repeat
+        naive += compare_series(THROUGHPUT, *each, margin=0).verdict in {"improved", "regressed"}
+        lone = (replace(one, keys=one.keys[:5], clusters=one.clusters[:5], y=one.y[:5]) for one in sides)
+        assert compare_series(THROUGHPUT, *lone, margin=0).verdict == "single run"
+    assert 10 <= alarms <= 33
+    assert naive > 200

@@ -205,3 +205,16 @@ def test_mean_over_runs() -> None:
     found = mean(A)
     assert (found.value, found.standard_error) == pytest.approx((90.0, 0.1303841), abs=1e-7)
     assert (found.low, found.high) == pytest.approx((89.637996, 90.362004), abs=1e-6)
+
+
+def test_the_spread_of_a_ratio_of_two_runs_as_hyperfine_tells_it() -> None:
+    mine, other = of_runs(A, "plain"), of_runs(B, "plain")
+    assert mine is not None
+    assert other is not None
+    relative = math.sqrt(sum((side.variance or 0.0) / side.centre**2 for side in (mine, other)))
+    ratio = mine.centre / other.centre
+    assert (ratio, ratio * relative) == pytest.approx((0.9911894, 0.0055824), abs=1e-7)
+    logs, other_logs = of_runs(A, "log"), of_runs(B, "log")
+    assert logs is not None
+    assert other_logs is not None
+    assert math.sqrt(welch(logs, other_logs, "log").variance) == pytest.approx(relative, rel=1e-3)
