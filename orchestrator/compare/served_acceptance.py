@@ -35,7 +35,7 @@ class Depth:
 
 @dataclass(frozen=True, kw_only=True)
 class Acceptance:
-    """Acceptance over the requests of one load. A prompt that was sent several times, also as several, is one cluster."""
+    """Acceptance over the requests of one load. A prompt that was sent several times, or as several, is one cluster."""
 
     requests: int
     """Requests whose answers tell of verify steps."""

@@ -38,9 +38,14 @@ def test_the_same_weights_are_known_again_and_others_are_others(tmp_path: Path) 
     assert None is not first != folder_facts(str(old)).weights_sha256
 
 
-@pytest.mark.parametrize(
-    "content", [b"", b"abc", b"\xff" * 8, struct.pack("<Q", 4) + b"[1]x", struct.pack("<Q", 2) + b"[]"]
-)
+def packed(text: str) -> bytes:
+    return struct.pack("<Q", len(text)) + text.encode()
+
+
+FAR = '{"a": {"data_offsets": [1000000000000000000000000000000, 2000000000000000000000000000000]}, "b": 1}'
+
+
+@pytest.mark.parametrize("content", [b"", b"abc", b"\xff" * 8, packed("[1]x"), packed("[]"), packed(FAR)])
 def test_what_is_no_safetensors_is_told_all_the_same_or_unknown(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "model.safetensors").write_bytes(content)
     found = folder_facts(str(tmp_path))
