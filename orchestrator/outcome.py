@@ -51,7 +51,7 @@ def error_of(
             f"{run}: the deadline passed", hint=f"raise `deadline_s` in eagle3.toml, or {_less(job_kind)}; {again}"
         )
     if state.phase == "cancelled":
-        return JobCancelledError(f"{run}: cancelled")
+        return JobCancelledError(f"{run}: cancelled", hint=again if job_kind == "sweep" else None)
     if state.phase == "lost":
         return JobLostError(
             f"{run}: its supervisor is gone without a final state ({state.note or 'killed, or the host rebooted'})",
@@ -66,7 +66,9 @@ def _less(job_kind: str) -> str:
 
 
 def _again(run_id: str, job_kind: str, host: str) -> str:
-    """How the work goes on; only the standalone test keeps what it has finished."""
+    """How the work goes on; only a sweep and the standalone test keep what they have finished."""
+    if job_kind == "sweep":
+        return f"`eagle3-remote sweep resume {run_id}` measures what is left"
     if job_kind != "standalone":
         return "launch it again"
     command = f"eagle3-remote run standalone --host {host} --resume {run_id}"

@@ -76,3 +76,10 @@ def test_the_report_on_a_failed_run_has_the_same_words() -> None:
         spec = dataclasses.replace(run.spec, job_kind=kind)
         text = "\n".join(head(dataclasses.replace(run, spec=spec, state=state)))
         assert all(word in text for word in words)
+
+
+@pytest.mark.parametrize("phase", ["cancelled", "lost", "killed"])
+def test_a_sweep_that_ended_early_can_be_gone_on_with(phase: RunPhase) -> None:
+    hint = ended(phase, "sweep").hint
+    assert hint is not None
+    assert "`eagle3-remote sweep resume run-a` measures what is left" in hint

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from orchestrator.cli import console
 from orchestrator.cli.options import host_of, open_session, open_store, tell_what_matters
+from orchestrator.errors import DetachedError
 
 if TYPE_CHECKING:
     from orchestrator.cli.live import Tell
@@ -29,7 +30,11 @@ def follow_home(run_id: str, session: "HostSession", store: "Store", tell: "Tell
     from orchestrator import pipeline, sweeping
     from orchestrator.sweep_collecting import collect
 
-    pipeline.attach(session, run_id, store, tell)
+    try:
+        pipeline.attach(session, run_id, store, tell)
+    except DetachedError as left:
+        left.hint = f"follow with: eagle3-remote sweep follow {run_id} --host {session.name}"
+        raise
     for problem in collect(sweeping.ask(session, run_id, store), session, store, tell):
         console.warn(problem)
 

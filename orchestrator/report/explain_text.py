@@ -7,8 +7,7 @@ from typing import Any
 
 from orchestrator.records import RunRecord
 from orchestrator.report.head import labelled
-from orchestrator.report.sweep_text import point_words
-from orchestrator.sweep.points import in_words
+from orchestrator.sweep.points import in_words, point_words
 from remote_payload.schema import RunSpec, SweepJob, job_of_unit
 from remote_payload.schema.bench import ServerFacts
 

@@ -16,6 +16,8 @@ def head(record: RunRecord, width: int = 100) -> list[str]:
         ("ended", moment(record.finished_unix_s) if record.state is None or record.state.is_terminal else "not over"),
         ("payload", record.payload_sha256[:12]),
     ]
+    if record.job_kind == "sweep":
+        lines.append(("points", f"`eagle3-remote sweep report {record.run_id}` shows what became of each"))
     failure = record.state.failure if record.state is not None else None
     if failure is not None:
         kind = record.job_kind

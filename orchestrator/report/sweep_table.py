@@ -6,10 +6,11 @@ from typing import Any
 from orchestrator.compare.metrics import metric_of
 from orchestrator.compare.stats import Estimate
 from orchestrator.report.lines import wrapped
-from orchestrator.report.sweep_text import counts_text, failures_text, point_words, progress_json
+from orchestrator.report.sweep_text import counts_text, failures_text, progress_json
 from orchestrator.report.table import listed
 from orchestrator.report.words import UNKNOWN
 from orchestrator.sweep.confirmation import recommended
+from orchestrator.sweep.points import point_words
 from orchestrator.sweep.table import Row, SweepTable
 
 HEADS = {

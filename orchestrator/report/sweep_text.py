@@ -2,28 +2,16 @@
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from orchestrator.report.lines import wrapped
-from orchestrator.sweep.points import SPECULATION, in_words, without_loads
+from orchestrator.sweep.points import in_words, point_words, without_loads, words_of
 from orchestrator.sweep.standing import Progress, Standing, Word
-from remote_payload.schema import SweepJob, SweepPoint
+from remote_payload.schema import SweepJob
 
 SHOWN_SKIPPED = 40
 ORDER: tuple[Word, ...] = ("measured", "running", "waiting", "failed", "cancelled", "not run")
-
-
-def point_words(point: SweepPoint) -> str:
-    """What a point sets; plain decoding by its name."""
-    return _words(json.loads(point.changes_json), is_baseline=point.is_baseline)
-
-
-def _words(changes: Mapping[str, Any], *, is_baseline: bool) -> str:
-    if not is_baseline:
-        return in_words(changes)
-    rest = {key: value for key, value in changes.items() if key not in SPECULATION}
-    return f"plain decoding, {in_words(rest)}" if rest else "plain decoding"
 
 
 def plan_text(job: SweepJob, estimate: str, width: int) -> str:
@@ -38,7 +26,7 @@ def plan_text(job: SweepJob, estimate: str, width: int) -> str:
     for unit in job.units:
         if unit.block == 0:
             changes = {key: _listed(value) for key, value in json.loads(unit.changes_json).items() if value != []}
-            words = _words(changes, is_baseline=unit.points[0] in plain)
+            words = words_of(changes, is_baseline=unit.points[0] in plain)
             lines += wrapped(f"{unit.unit_id}  {words}", width, "  ")
     if job.skipped:
         lines += ["", f"{_count(len(job.skipped), 'combination')} skipped:", *_skipped(job, width)]

@@ -16,7 +16,7 @@ from orchestrator.errors import JobFileError
 from orchestrator.jobfile import check_key, parsed
 from orchestrator.secret_settings import require_no_secret
 from orchestrator.sweep.file import SweepFile
-from remote_payload.schema import JOB_KINDS, SchemaError, SkippedPoint, UnitJob
+from remote_payload.schema import JOB_KINDS, SchemaError, SkippedPoint, SweepPoint, UnitJob
 from remote_payload.schema.record import from_value
 
 LOADS = ("concurrency", "request_rate")
@@ -84,6 +84,19 @@ def expand(file: SweepFile, base: UnitJob) -> Expanded:
 def in_words(changes: Mapping[str, Any]) -> str:
     """For people: `num_steps 3, eagle_topk 1, concurrency 4`; what is unset is `-`."""
     return ", ".join(f"{key} {'-' if value is None else value}" for key, value in changes.items()) or "as in the base"
+
+
+def point_words(point: SweepPoint) -> str:
+    """What a point sets; plain decoding by its name."""
+    return words_of(json.loads(point.changes_json), is_baseline=point.is_baseline)
+
+
+def words_of(changes: Mapping[str, Any], *, is_baseline: bool) -> str:
+    """The same of settings that are no point yet."""
+    if not is_baseline:
+        return in_words(changes)
+    rest = {key: value for key, value in changes.items() if key not in SPECULATION}
+    return f"plain decoding, {in_words(rest)}" if rest else "plain decoding"
 
 
 def without_loads(changes: Mapping[str, Any]) -> dict[str, Any]:

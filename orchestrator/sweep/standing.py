@@ -1,5 +1,6 @@
 """What became of every point of a sweep, block by block, from what its host wrote down. Pure."""
 
+import functools
 import json
 from collections import Counter
 from collections.abc import Sequence
@@ -46,7 +47,14 @@ class Progress:
 
     def of_point(self, point_id: str) -> tuple[Standing, ...]:
         """Its blocks."""
-        return tuple(one for one in self.standings if one.point_id == point_id)
+        return tuple(self._by_point.get(point_id, ()))
+
+    @functools.cached_property
+    def _by_point(self) -> dict[str, list[Standing]]:
+        found: dict[str, list[Standing]] = {}
+        for one in self.standings:
+            found.setdefault(one.point_id, []).append(one)
+        return found
 
 
 def progress_of(job: SweepJob, attempts: Sequence[SweepAttempt], phase: str) -> Progress:

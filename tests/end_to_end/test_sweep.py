@@ -55,3 +55,4 @@ def test_forty_points_and_the_laptop_gone(
     assert second["counts"] == told["counts"]
     tried = [one["run_id"] for one in second["points"] if one["word"] == "failed"]
     assert sorted(tried) == [f"night-2.u00{n}9.0" for n in range(CRASHING)]
+    assert other.run("runs", "list", "--tag", "night-2").out.count(".u00") == POINTS  # the earlier ones among them
