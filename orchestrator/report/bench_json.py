@@ -10,19 +10,14 @@ from orchestrator.compare.stats import Estimate
 from orchestrator.report.bench_content import BenchReport
 from orchestrator.report.bench_tables import HARNESS_DEFINITIONS
 from orchestrator.report.bench_text import DEFINITIONS
+from orchestrator.report.diagnosis_json import diagnosis_json
 
 
 def bench_json(report: BenchReport) -> dict[str, Any]:
     """`diagnosis`, `checks`, `loads`, `pairs`, `draft`, `definitions`, `result`, and a line a request."""
-    diagnosis, figures = report.diagnosis, report.figures
+    figures = report.figures
     return {
-        "diagnosis": {
-            "verdict": diagnosis.verdict,
-            "headline": diagnosis.headline,
-            "fix": list(diagnosis.fix),
-            "findings": [dataclasses.asdict(finding) for finding in diagnosis.findings],
-        },
-        "checks": [dataclasses.asdict(item) for item in diagnosis.results],
+        **diagnosis_json(report.diagnosis),
         "valid": figures.valid,
         "part": None if figures.part is None else dataclasses.asdict(figures.part),
         "draft": {**dataclasses.asdict(figures.draft), "ceiling": figures.draft.ceiling},

@@ -16,6 +16,7 @@ from orchestrator.report.content import (
     predictions,
     rule_figures,
 )
+from orchestrator.report.diagnosis_json import diagnosis_json
 from orchestrator.report.text import DEFINITIONS
 
 REPORT_VERSION = 1
@@ -57,15 +58,8 @@ def _run(record: RunRecord) -> dict[str, Any]:
 
 
 def _standalone(report: StandaloneReport) -> dict[str, Any]:
-    diagnosis = report.diagnosis
     return {
-        "diagnosis": {
-            "verdict": diagnosis.verdict,
-            "headline": diagnosis.headline,
-            "fix": list(diagnosis.fix),
-            "findings": [dataclasses.asdict(finding) for finding in diagnosis.findings],
-        },
-        "checks": [dataclasses.asdict(result) for result in diagnosis.results],
+        **diagnosis_json(report.diagnosis),
         "wiring": _wiring(report.wiring),
         "readings": [_reading(role, item) for role, item in columns(report.wiring)],
         "prediction": [_foretold(one) for one in predictions(report)],
