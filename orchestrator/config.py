@@ -19,6 +19,7 @@ from platformdirs import user_config_path
 
 from orchestrator.errors import ConfigError, UsageError
 from remote_payload.schema.record import Record, SchemaError, from_value, require
+from remote_payload.schema.waiting import LEASES
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -46,6 +47,8 @@ class HostConfig(Record):
     """Environment variables of the job (no secrets: these are written into the run's spec)."""
     exec_prefix: tuple[str, ...] = ()
     """Words before a server's command on this host: `["docker", "exec", "-i", "sglang"]`, `["srun", ...]`."""
+    leases: str = LEASES
+    """Folder on the server, on a local disk and writable for all its users, that holds the leases of its GPUs."""
     secrets: tuple[str, ...] = ()
     """Names of variables whose values are taken from this laptop's environment, sent on stdin and never stored."""
     connect_timeout_s: float = 10.0
@@ -62,6 +65,7 @@ class HostConfig(Record):
             for name in names:
                 words = f"`{key}` must name environment variables (letters, digits, `_`), found: {name!r}"
                 require(_VARIABLE.fullmatch(name) is not None, words)
+        require(self.leases.startswith("/"), f"`leases` must be an absolute path on the server, found: {self.leases!r}")
         for word in self.exec_prefix:
             require(bool(word) and "\0" not in word, f"`exec_prefix` must hold words, none empty, found: {word!r}")
         for name, value in self.environment.items():

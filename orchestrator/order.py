@@ -16,6 +16,7 @@ from orchestrator.jobfile import PlannedJob
 from orchestrator.records import RunHost, RunRecord
 from orchestrator.remote.session import HostSession
 from remote_payload.schema import RunSpec, Setting, to_json
+from remote_payload.schema.waiting import Waiting
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +30,8 @@ class Order:
     detach: bool = False
     fresh_python: bool = False
     """Look at the host's interpreters again instead of trusting the one that was found before."""
+    waiting: Waiting | None = None
+    """What the run waits for on the host; None = nothing."""
 
 
 def new_run_id(kind: str, now: time.struct_time) -> str:
@@ -51,6 +54,7 @@ def record_of(order: Order, session: HostSession, python: str) -> RunRecord:
         deadline_s=order.deadline_s or (None if planned.job.kind == "sweep" else session.host.deadline_s),
         launched_by=f"{getpass.getuser()}@{platform.node()}",
         created_unix_s=time.time(),
+        waiting=order.waiting,
     )
     host = RunHost(name=session.name, destination=session.destination, root=session.host.root)
     return RunRecord(host=host, spec=spec)

@@ -20,7 +20,6 @@ from orchestrator.errors import (
     UsageError,
 )
 from orchestrator.following import ANSWER_S, Tell
-from orchestrator.jobfile import PlannedJob
 from orchestrator.order import Order, at_host
 from orchestrator.records import RunRecord, read_record, record_bytes
 from orchestrator.remote.host_claims import require_state
@@ -101,14 +100,12 @@ def job_at(asked: Wanted, session: HostSession) -> SweepJob:
     return dataclasses.replace(job, unit_deadline_s=session.host.deadline_s)
 
 
-def launch(
-    job: SweepJob, settings: tuple[Setting, ...], run_id: str, session: HostSession, store: Store, tell: Tell
-) -> RunRecord:
+def launch(order: Order, session: HostSession, store: Store, tell: Tell) -> RunRecord:
     """Start it on the host and return as soon as it runs on its own. Raises what `pipeline.run` does, UsageError."""
+    run_id = order.run_id
     if len(run_id) > LONGEST_SWEEP_ID or len(run_id) > MOST_TAG:
         raise UsageError(f"a sweep's id has at most {MOST_TAG} characters, found: {run_id}")
-    order = Order(planned=PlannedJob(job=job, settings=settings), run_id=run_id, detach=True)
-    return pipeline.run(order, session, store, tell)
+    return pipeline.run(dataclasses.replace(order, detach=True), session, store, tell)
 
 
 def identify(session: HostSession, paths: tuple[str, ...]) -> tuple[PathIdentity, ...]:

@@ -1,5 +1,6 @@
 """What a run waits for on its host, from the words of the command line: times, durations, sizes, GPUs, other runs."""
 
+import dataclasses
 import re
 import time
 from dataclasses import dataclass
@@ -107,6 +108,13 @@ def duration_s(text: str, flag: str) -> float:
     if told is None:
         raise UsageError(f"{flag}: expected a duration with its unit, like `90s`, `30m`, `6h` or `2d`, found: {text!r}")
     return float(told[1]) * _SECONDS[told[2]]
+
+
+def same_gpus(earlier: Waiting | None) -> Waiting | None:
+    """What a run that goes on with an earlier one waits for: as many GPUs, but neither its time nor its forerunners."""
+    if earlier is None or not earlier.gpus:
+        return None
+    return dataclasses.replace(earlier, start_unix_s=None, start_local=None, after=())
 
 
 def start_words(waiting: Waiting) -> str | None:

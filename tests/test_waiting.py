@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from orchestrator.errors import Eagle3Error
-from orchestrator.waiting import Wish, duration_s, moment, start_words
+from orchestrator.waiting import Wish, duration_s, moment, same_gpus, start_words
 from remote_payload.schema.waiting import Waiting
 
 
@@ -133,3 +133,10 @@ def test_whose_clock_is_meant_is_said() -> None:
     told = start_words(Waiting(start_unix_s=now("2026-11-30 22:00").timestamp()))
     assert told == "2026-11-30 22:00 CET (this laptop's zone; 21:00 UTC)"
     assert start_words(Waiting(gpus=1)) is None
+
+
+def test_going_on_asks_for_as_many_gpus_and_not_for_the_time() -> None:
+    earlier = Waiting(start_local="22:00", after=("r1",), gpus=2, when_free=True)
+    assert same_gpus(earlier) == Waiting(gpus=2, when_free=True)
+    assert same_gpus(Waiting(start_local="22:00")) is None
+    assert same_gpus(None) is None

@@ -9,7 +9,7 @@ import click
 from orchestrator.cli import console
 from orchestrator.cli.groups import ToldGroup
 from orchestrator.cli.live import update_line
-from orchestrator.cli.options import accept_new_option, json_option, open_session
+from orchestrator.cli.options import accept_new_option, json_option, open_session, open_store
 from orchestrator.config import DEFAULT_ROOT
 from orchestrator.errors import HostNotReadyError
 from orchestrator.updates import Update
@@ -77,6 +77,29 @@ def check(context: click.Context, name: str, *, accept_new: bool, as_json: bool)
     else:
         console.out(check_text(name, destination, facts, (skew_s, skew_error_s), problems))
     context.exit(HostNotReadyError.exit_code if problems else 0)
+
+
+@hosts.command()
+@click.argument("name")
+@accept_new_option
+@json_option
+def top(name: str, *, accept_new: bool, as_json: bool) -> None:
+    """Who uses a host: its GPUs, who leased them, who waits for them, and your runs on their way.
+
+    Leases are those of everybody who uses this tool on the host; processes on a leased GPU that are not of the run that
+    holds it are named.
+    """
+    from orchestrator.pipeline import status
+    from orchestrator.report.top_text import top_text
+
+    with open_session(name, _tell, accept_new=accept_new) as session:
+        facts = session.top()
+        runs = [state for state in status(session, None, open_store()).states if not state.is_terminal]
+    if as_json:
+        values = {"host": name, "facts": dataclasses.asdict(facts), "runs": [dataclasses.asdict(run) for run in runs]}
+        console.out_json(values)
+        return
+    console.out(top_text(name, facts, runs))
 
 
 def _install(session: "HostSession") -> list[str]:

@@ -12,6 +12,7 @@ from orchestrator.cli.ending import end
 from orchestrator.cli.expect import junit_option
 from orchestrator.cli.live import watching
 from orchestrator.cli.options import Decorator, accept_new_option, host_option, open_session, open_store
+from orchestrator.cli.waiting import take_wish, waiting_options
 
 if TYPE_CHECKING:
     from orchestrator.jobfile import EarlierRun, PlannedJob
@@ -34,22 +35,25 @@ def launch_options() -> Decorator:
     def decorate(command: Any) -> Any:
         for option in reversed(options):
             command = option(command)
-        return command
+        return waiting_options()(command)
 
     return decorate
 
 
 def launch(kind: str, flags: dict[str, Any]) -> None:
     """Take the launch options out of the flags; what is left are settings of the job."""
+    from orchestrator import config
     from orchestrator.errors import UsageError
     from orchestrator.pipeline import Order, new_run_id
     from orchestrator.pipeline import run as run_job
+    from orchestrator.waiting import start_words
 
     host_name, as_json, detach = flags.pop("host_name"), flags.pop("as_json"), flags.pop("detach")
     asked = question(flags.pop("step_cost", None))  # a mistake in it is said before anything is launched
     junit = flags.pop("junit")
     if detach and junit is not None:
         raise UsageError("--junit waits for the run's end, --detach does not", hint="give it to `attach`")
+    waiting = take_wish(flags).waiting(config.load(config.here()).host(host_name).leases)
     run_id, accept_new, find = flags.pop("run_id"), flags.pop("accept_new"), flags.pop("find_python")
     store = open_store()
     order = Order(
@@ -57,12 +61,15 @@ def launch(kind: str, flags: dict[str, Any]) -> None:
         run_id=checked_run_id(run_id) or new_run_id(kind, time.gmtime()),
         detach=detach,
         fresh_python=find,
+        waiting=waiting,
     )
     with (
         watching(as_json=as_json) as tell,
         open_session(host_name, tell, accept_new=accept_new) as session,
     ):
         record = run_job(order, session, store, tell)
+    if waiting is not None and (start := start_words(waiting)) is not None:
+        console.note(f"starts at {start}")
     if detach:
         console.note(f"detached; job goes on. attach with: eagle3-remote attach {record.run_id} --host {host_name}")
         showing.show_launched(record, as_json=as_json)

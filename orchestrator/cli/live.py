@@ -52,7 +52,8 @@ def update_line(update: Update) -> str | None:
     if isinstance(update, Reconnecting):
         return f"link: {update.reason} - the job goes on, reconnecting (try {update.attempt})"
     if isinstance(update, StateChanged):
-        return f"state: {update.state.phase}"
+        waits = f" - {update.state.note}" if update.state.phase == "queued" and update.state.note else ""
+        return console.safe(f"state: {update.state.phase}{waits}", "\t")
     if isinstance(update, Progressed):
         return _event_line(update.event)
     return None

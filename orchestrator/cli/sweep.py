@@ -20,6 +20,7 @@ from orchestrator.cli.options import (
 )
 from orchestrator.cli.sweep_again import confirm, resume
 from orchestrator.cli.sweep_ending import follow_home, show_end, sweep_session
+from orchestrator.cli.waiting import take_wish, waiting_options
 
 
 @click.group()
@@ -44,6 +45,7 @@ def sweep() -> None:
 @click.option("--detach", is_flag=True, help="Return as soon as the sweep runs on its own.")
 @accept_new_option
 @json_option
+@waiting_options()
 def run(file: Path | None, host_name: str, assigned: tuple[str, ...], run_id: str | None, **asked: Any) -> None:
     """Run the points of a sweep FILE on a host; without one, steps, width and draft tokens of a served benchmark.
 
@@ -52,11 +54,12 @@ def run(file: Path | None, host_name: str, assigned: tuple[str, ...], run_id: st
     from orchestrator import config, jobfile, sweeping
     from orchestrator.cli.launching import checked_run_id
     from orchestrator.cli.sweep_settings import shared_settings
-    from orchestrator.pipeline import new_run_id
+    from orchestrator.pipeline import Order, new_run_id
     from orchestrator.sweep.file import read
 
     named = {key: asked[key] for key in ("model", "draft", "prompts")}
     settings = config.load(config.here())
+    waiting = take_wish(asked).waiting(settings.host(host_name).leases)
     asked_file = read(jobfile.bundled_folder() / "sweep.toml" if file is None else file)
     wanted = sweeping.wanted(asked_file, shared_settings(assigned, named), settings, host_name)
     store = open_store()
@@ -76,7 +79,8 @@ def run(file: Path | None, host_name: str, assigned: tuple[str, ...], run_id: st
         open_session(host_name, tell, accept_new=asked["accept_new"]) as session,
     ):
         job = sweeping.job_at(wanted, session)
-        record = sweeping.launch(job, wanted.settings, run_id, session, store, tell)
+        order = Order(planned=jobfile.PlannedJob(job=job, settings=wanted.settings), run_id=run_id, waiting=waiting)
+        record = sweeping.launch(order, session, store, tell)
         if not asked["detach"]:
             follow_home(run_id, session, store, tell)
     if asked["detach"]:

@@ -94,7 +94,9 @@ def _launch(
 ) -> None:
     from orchestrator import sweeping
     from orchestrator.cli.launching import checked_run_id
-    from orchestrator.pipeline import new_run_id
+    from orchestrator.jobfile import PlannedJob
+    from orchestrator.pipeline import Order, new_run_id
+    from orchestrator.waiting import same_gpus
 
     store = open_store()
     run_id, host_name = host_of(run_id, host_name, store)
@@ -105,7 +107,10 @@ def _launch(
     ):
         earlier = sweeping.ask(session, run_id, store)
         job = sweeping.go_on(earlier, session, made(earlier, store), allow_drift=asked["allow_drift"])
-        record = sweeping.launch(job, earlier.record.spec.settings, new_id, session, store, tell)
+        spec = earlier.record.spec
+        planned = PlannedJob(job=job, settings=spec.settings)
+        order = Order(planned=planned, run_id=new_id, waiting=same_gpus(spec.waiting))
+        record = sweeping.launch(order, session, store, tell)
         if not asked["detach"]:
             follow_home(new_id, session, store, tell)
     if asked["detach"]:

@@ -24,6 +24,8 @@ from orchestrator.remote.verbs import (
 )
 from orchestrator.updates import Note, Update
 from remote_payload.schema import Frame, HostFacts, ProbeFrame, ProbeRequest
+from remote_payload.schema.frames import TopFrame
+from remote_payload.schema.top import TopFacts, TopRequest
 
 if TYPE_CHECKING:
     from orchestrator.remote.link import Link
@@ -125,6 +127,11 @@ class HostSession:
         pythons = (self.host.python,) if self.host.python else ()
         request = ProbeRequest(nonce=new_nonce(), root=self.host.root, pythons=pythons)
         return self.ask("probe", request, ProbeFrame, PROBE_S).facts
+
+    def top(self) -> TopFacts:
+        """Look at its GPUs, who holds them and who waits for them."""
+        request = TopRequest(nonce=new_nonce(), root=self.host.root, leases=self.host.leases)
+        return self.ask("top", request, TopFrame, PROBE_S).facts
 
     def choose_python(self, packages: tuple[str, ...] = DRAFTER_PACKAGES) -> str:
         """Find the interpreter that has all of `packages`, and say so. Raises HostNotReadyError."""

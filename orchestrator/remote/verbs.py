@@ -22,6 +22,7 @@ from remote_payload.schema import (
     ErrorFrame,
     FollowRequest,
     Frame,
+    GatherRequest,
     IdentifyRequest,
     LaunchRequest,
     ProbeRequest,
@@ -29,6 +30,7 @@ from remote_payload.schema import (
     SweepRequest,
     to_json,
 )
+from remote_payload.schema.top import TopRequest
 
 if TYPE_CHECKING:
     from orchestrator.remote.link import LineStream, Link
@@ -36,7 +38,15 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Frame)
 
 Request = (
-    LaunchRequest | FollowRequest | StatusRequest | CancelRequest | ProbeRequest | SweepRequest | IdentifyRequest
+    LaunchRequest
+    | FollowRequest
+    | StatusRequest
+    | CancelRequest
+    | ProbeRequest
+    | TopRequest
+    | SweepRequest
+    | GatherRequest
+    | IdentifyRequest
 )
 
 NOISE_S = 10.0
