@@ -96,8 +96,8 @@ def test_the_payload_takes_nothing_from_the_laptop_nor_from_elsewhere() -> None:
 ARROWS = {
     "cli": {"pipeline", "compare", "diagnosis", "report", "store", "records", "config", "jobfile", "updates", "errors",
             "outcome", "review", "reporting", "promotion", "published", "measurements", "operands", "expectations",
-            "demo", "importers", "measured_files", "result_files", "sweeping", "sweep_collecting", "sweep_report", "estimating",
-            "sweep", "waiting", "cli"},
+            "demo", "importers", "measured_files", "result_files", "sweeping", "sweep_collecting", "sweep_report",
+            "estimating", "sweep", "waiting", "cli"},
     "review": {"compare", "report", "store", "records", "errors"},
     "measurements": {"review", "importers", "compare", "diagnosis", "report", "store", "records", "errors"},
     "reporting": {"review", "measurements", "operands", "compare", "report", "store", "records", "errors"},
