@@ -18,6 +18,7 @@ from orchestrator.compare.fingerprint import implied, value_of
 from orchestrator.compare.matching import PREFERRED
 from orchestrator.compare.pairing import figure_of
 from orchestrator.compare.pooling import Case, Operand, pooled
+from orchestrator.compare.statistics.starts import LEAST_STARTS, by_start
 from orchestrator.compare.stats import UNKNOWN, Estimate
 from orchestrator.errors import UsageError
 from orchestrator.records.measurement import Measurement
@@ -97,16 +98,30 @@ def _absolute(condition: Condition, load: Measurement) -> Judgment:
     if load.invalid:
         return cannot_tell(condition, "; ".join(load.invalid), load.case)
     series = next(item for item in load.series if item.metric == condition.metric.name)
-    figure = figure_of(condition.metric, series)
+    starts = by_start(series, condition.metric)
+    figure = figure_of(condition.metric, starts)
     if series.unit != condition.metric.unit:
         return cannot_tell(
             condition, f"it was measured in {series.unit}, not in {condition.metric.unit}", load.case, figure
         )
+    if series.level == "run" and len(starts.y) < LEAST_STARTS:
+        alone = dataclasses.replace(figure, low=None, high=None)
+        return cannot_tell(condition, _few_starts(len(series.y), len(starts.y)), load.case, alone)
     if figure.value is None or figure.low is None or figure.high is None:
         few = f"no interval from {figure.rows} sample{'' if figure.rows == 1 else 's'}: measure more"
         return cannot_tell(condition, few, load.case, figure)
     outcome = _outcome(condition, figure.low, figure.high, condition.value or 0.0)
     return Judgment(condition=condition, outcome=outcome, case=load.case, figure=figure, reason=_crossing(outcome))
+
+
+def _few_starts(repeats: int, starts: int) -> str:
+    """Why repeats on so few server starts tell nothing, as in a comparison, and what would."""
+    runs = "run" if starts == 1 else "runs"
+    told = f"{repeats} repeats of {starts} {runs} (server starts)" if repeats > starts else f"{starts} {runs}"
+    return (
+        f"{told}, {LEAST_STARTS} are the least: judge several runs together (`bench~{LEAST_STARTS}`), or measure "
+        "--with-baseline, which starts a server for each repeat"
+    )
 
 
 def _unclear(condition: Condition, loads: Sequence[Measurement], baseline: Operand) -> dict[Case, str]:

@@ -314,20 +314,22 @@ def test_published_numbers_are_marked_and_found_by_model(eagle: Eagle, store: St
     assert not store.home.exists()
 
 
-def put_bench(store: Store, run_id: str, *, failing: bool = False) -> None:
-    """A served benchmark of three repeats at one user."""
+def put_bench(store: Store, run_id: str, *, failing: int = 0, simulated: bool = False) -> None:
+    """A served benchmark of three repeats at one user, so many of whose requests failed."""
     record = made_run(run_id)
     run = store.begin(dataclasses.replace(record, spec=dataclasses.replace(record.spec, job_kind="bench")))
     result, requests = made_paired(accept=(0.9, 0.8, 0.7))
-    if failing:
-        requests = (dataclasses.replace(requests[0], error="refused"), *requests[1:])
+    requests = (*(dataclasses.replace(item, error="refused") for item in requests[:failing]), *requests[failing:])
+    result = dataclasses.replace(result, sglang=dataclasses.replace(result.sglang, simulates_acceptance=simulated))
     lines = "".join(f"{to_json(item)}\n" for item in requests)
     put_files(run, {"bench.json": to_json(result).encode(), "requests.jsonl.gz": gzip.compress(lines.encode())})
 
 
 def test_a_served_benchmark_is_a_baseline_unless_requests_failed(store: Store, eagle: Eagle) -> None:
     put_bench(store, "served")
-    put_bench(store, "failing", failing=True)
+    put_bench(store, "failing", failing=1)
+    put_bench(store, "dead", failing=1000)
+    put_bench(store, "simulated", simulated=True)
     assert eagle("baseline", "set", "main", "served").code == 0
     shown = eagle("baseline", "show", "main").out
     assert "side=spec concurrency=1" in shown
@@ -335,6 +337,8 @@ def test_a_served_benchmark_is_a_baseline_unless_requests_failed(store: Store, e
     refused = eagle("baseline", "set", "main", "failing")
     assert refused.code == 5
     assert "a baseline must be a valid measurement, `failing` is none: side=spec concurrency=1: " in refused.err
+    assert "requests failed" in eagle("baseline", "set", "main", "dead").err
+    assert "acceptance is simulated" in eagle("baseline", "set", "main", "simulated").err
     assert len(store.baseline("main").history) == 1
 
 

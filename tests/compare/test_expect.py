@@ -1,3 +1,4 @@
+import dataclasses
 from xml.etree import ElementTree
 
 import pytest
@@ -42,6 +43,10 @@ def test_it_holds_where_the_whole_interval_says_so(text: str, expected: str) -> 
 
 def test_what_cannot_be_told_is_never_passed() -> None:
     assert outcome(">= 1", 90.0) == "cannot tell"  # a single run
+    repeats = dataclasses.replace(throughputs(*BASE), clusters=("one start",) * len(BASE))
+    (one_start,) = judged(THROUGHPUT, ">= 1", side(measurement(repeats)))
+    assert (one_start.outcome, one_start.figure.low) == ("cannot tell", None)  # as a comparison has it
+    assert one_start.reason.startswith(f"{len(BASE)} repeats of 1 run (server starts), 3 are the least")
     assert outcome(">= 1", *BASE, invalid=("1 of 8 requests failed",)) == "cannot tell"
     assert outcome("[concurrency=4] >= 1", *BASE) == "cannot tell"
     (missing,) = judged("accept_length_pooled", ">= 1", side(measurement(throughputs(*BASE))))
