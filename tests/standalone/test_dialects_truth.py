@@ -74,7 +74,7 @@ def measured(folder: Path, draft: Path):
     return run_job(folder, draft=draft, sweep="wiring", capture_rows=0, **settings)
 
 
-@pytest.mark.parametrize(("drafter", "config", "dialect", "write"), DIALECTS, ids=str)
+@pytest.mark.parametrize(("drafter", "config", "dialect", "write"), DIALECTS)
 def test_every_dialect_gives_the_same_hits(tmp_path, own, drafter, config, dialect, write):
     draft = tmp_path / "draft"
     draft.mkdir()

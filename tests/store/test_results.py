@@ -66,7 +66,11 @@ def test_a_run_without_a_result_says_so(store: Store) -> None:
         read_hits(run)
 
 
-@pytest.mark.parametrize("data", [b"", b"no gzip", gzip.compress(b'{"kind": "row"}')[:-3], gzip.compress(b"{\n")])
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"no gzip", gzip.compress(b'{"kind": "row"}')[:-3], gzip.compress(b"{\n")],
+    ids=["nothing", "no gzip", "cut", "half a line"],  # the bytes tell the time they were packed at
+)
 def test_broken_hits_name_the_file(store: Store, data: bytes) -> None:
     run: RunDir = store.begin(made_run())
     put_files(run, {"hits.jsonl.gz": data})
