@@ -76,6 +76,8 @@ def _row(place: int, run: Subject, columns: Sequence[tuple[str, tuple[Fact, ...]
         series = None if one is None else series_of(one, (metric,))
         cells.append("-" if one is None or series is None else figure(series, one).words)
     by = measured.tool if measured.origin == "own" else f"{measured.tool} ({ORIGINS[measured.origin]})"
+    if measured.tool == measured.origin:
+        by = ORIGINS[measured.origin]
     said = ", ".join(part for part in (measured.label, run.note, *run.tags) if part)
     name = f"{measured.run_id} ({said})" if said else measured.run_id
     when = moment(measured.created_unix_s)

@@ -283,6 +283,11 @@ def test_numbers_of_others_are_never_told_as_measured_here() -> None:
     assert "published: no measurement of ours" in made.verdict
     assert made.about.startswith("Published: no measurement of ours (unknown), unknown. Report made unknown")
     assert made.values["runs"][0]["cases"][0]["series"][0]["low"] is None
+    typed = dataclasses.replace(published, origin="typed", tool="typed")
+    (runs_table,) = tables(
+        next(one for one in document(reported(typed), made_unix_s=None, tool="t").sections if one.name == "runs")
+    )
+    assert ("by", "typed in: no measurement of ours") in runs_table.rows
 
 
 def test_only_verdicts_of_a_fault_look_bad() -> None:
