@@ -104,6 +104,8 @@ class CaseComparison:
     """Hard circumstances that a side does not tell: a verdict takes them to be alike."""
     silent: tuple[SideName, ...] = ()
     """Sides that tell no hard circumstance at all, but perhaps the tool: there everything is taken to be alike."""
+    speeds: str = ""
+    """Why its speeds are not compared although the load is: unlike work; empty = they are."""
     comparisons: tuple[Comparison, ...]
     verdict: Verdict
 

@@ -13,7 +13,7 @@ from orchestrator.compare.fingerprint import circumstances, implied, require_kno
 from orchestrator.compare.matching import case_words, matched
 from orchestrator.compare.pairing import Barred, compare_metrics
 from orchestrator.compare.pooling import Case, Operand, pooled
-from orchestrator.compare.same_work import same_numbers, unlike_work
+from orchestrator.compare.same_work import flushed_otherwise, same_numbers, unlike_work
 from orchestrator.compare.statistics import adjust, with_bootstrap
 from orchestrator.errors import UsageError
 from orchestrator.records.measurement import Measurement
@@ -119,21 +119,27 @@ def compare_case(
     `typed`: a side is somebody's bare number; `same`: both are the very same run.
     """
     alike = circumstances(ours, theirs, asked.vary)
-    verdict = _barred(ours, theirs, alike.hard, same=same)
+    cache = flushed_otherwise(ours, theirs, alike.hard)
+    hard = tuple(item for item in alike.hard if item is not cache)
+    speeds = unlike_work(ours, theirs, alike.varied)
+    if cache is not None:
+        speeds = f"{cache.name}: {cache.ours} against {cache.theirs}"
+    verdict = _barred(ours, theirs, hard, same=same)
     barred = Barred()
     if not asked.force:
         note = "it is the same run on both sides" if verdict == "the same run" else ""
-        barred = Barred(verdict=verdict, note=note, speeds=unlike_work(ours, theirs, alike.varied))
+        barred = Barred(verdict=verdict, note=note, speeds=speeds)
     return CaseComparison(
         case=ours.case,
         ours=ours,
         theirs=theirs,
-        hard=alike.hard,
-        soft=alike.soft,
+        hard=hard,
+        soft=alike.soft if cache is None else (*alike.soft, cache),
         arguments=alike.arguments,
         varied=alike.varied,
         unknown=alike.unknown,
         silent=alike.silent,
+        speeds=speeds,
         comparisons=compare_metrics(ours, theirs, asked, barred=barred, typed=typed),
         verdict=verdict or "not comparable",
     )
@@ -202,9 +208,8 @@ def _unlike(cases: Sequence[CaseComparison]) -> list[str]:
     """Loads whose speeds are not compared, with the reason."""
     by_reason: dict[str, list[str]] = {}
     for case in cases:
-        reason = unlike_work(case.ours, case.theirs, case.varied)
-        if reason:
-            by_reason.setdefault(reason, []).append(case_words(case.case) or "all")
+        if case.speeds:
+            by_reason.setdefault(case.speeds, []).append(case_words(case.case) or "all")
     return [f"speeds are of unlike work: {why} ({', '.join(loads)})" for why, loads in by_reason.items()]
 
 

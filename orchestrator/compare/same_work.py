@@ -6,7 +6,7 @@ Speeds of unlike work say nothing about what is compared. Acceptance does not de
 from collections.abc import Sequence
 
 from orchestrator.compare.comparison import Difference
-from orchestrator.compare.fingerprint import PROMPTS
+from orchestrator.compare.fingerprint import PROMPTS, value_of
 from orchestrator.compare.metrics import metric_of
 from orchestrator.compare.served import CACHED_APART
 from orchestrator.compare.served_pairing import LENGTHS_APART
@@ -30,6 +30,17 @@ def unlike_work(ours: Measurement, theirs: Measurement, varied: Sequence[Differe
     if mine is not None and other is not None and abs(mine - other) > LENGTHS_APART * max(mine, other):
         return f"our outputs are {mine:.1f} tokens long, theirs {other:.1f}"
     return ""
+
+
+def flushed_otherwise(ours: Measurement, theirs: Measurement, hard: Sequence[Difference]) -> Difference | None:
+    """Another handling of the prefix cache, where that bears on speeds alone: greedy acceptance does not see it."""
+    if not all(_is_greedy(one) for one in (ours, theirs)):
+        return None
+    return next((item for item in hard if item.name == "cache_policy"), None)
+
+
+def _is_greedy(measurement: Measurement) -> bool:
+    return value_of(measurement, "temperature") in ("0", "0.0")
 
 
 def same_numbers(ours: Measurement, theirs: Measurement) -> bool:

@@ -253,6 +253,28 @@ def test_speeds_of_unlike_work_are_not_comparable_and_acceptance_is(ours: tuple[
     assert compared(near, theirs).verdict == "improved"
 
 
+@pytest.mark.parametrize(("temperature", "verdict"), [("0", "equivalent"), ("0.7", "not comparable")])
+def test_a_cache_that_was_flushed_on_one_side_bars_speeds_alone_where_decoding_is_greedy(
+    temperature: str, verdict: str
+) -> None:
+    tokens, verifies = [20.0, 22.0, 19.0, 25.0, 21.0, 23.0], [10.0, 11.0, 10.0, 12.0, 10.0, 11.0]
+    ours, theirs = (
+        measurement(
+            throughputs(*speeds),
+            lengths(tokens, verifies),
+            hard={"temperature": temperature, "cache_policy": policy},
+        )
+        for speeds, policy in ((BETTER, "not flushed"), (BASE, "flushed before each point"))
+    )
+    found = compared(ours, theirs)
+    assert (found.verdict, line(found, "output_throughput_tok_s").verdict) == (verdict, "not comparable")
+    if verdict == "equivalent":
+        words = "cache_policy: not flushed against flushed before each point"
+        assert line(found, "output_throughput_tok_s").note == words
+        assert (only(found).hard, only(found).soft[-1].name) == ((), "cache_policy")
+        assert found.notes == (f"speeds are of unlike work: {words} (side=spec concurrency=1)",)
+
+
 def test_what_nobody_tells_is_told_and_a_side_that_tells_nothing_is_named() -> None:
     bare = [
         Measurement(case=measurement(throughputs(1.0)).case, series=(throughputs(*values),))
