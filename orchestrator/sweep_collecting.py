@@ -1,16 +1,26 @@
 """What a sweep has measured, brought home: each of its starts as an ordinary run, with the sweep's id as its tag."""
 
+import dataclasses
+import time
+from contextlib import suppress
+
 from orchestrator import pipeline
-from orchestrator.errors import ClaimedError, NotFoundError, ProtocolError
-from orchestrator.following import Tell
+from orchestrator.errors import ClaimedError, LinkLostError, NotFoundError, ProtocolError
+from orchestrator.following import SILENCE_S, Tell
 from orchestrator.records import RunHost, RunRecord
 from orchestrator.records.labels import MAX_NOTE
+from orchestrator.remote.collect import collect as fetch
+from orchestrator.remote.follow import Receiver
 from orchestrator.remote.session import HostSession
+from orchestrator.remote.verbs import new_nonce
 from orchestrator.store import Store
 from orchestrator.sweep.points import point_words
 from orchestrator.sweeping import Asked
 from orchestrator.updates import Note, Reconnecting, Update
-from remote_payload.schema import TERMINAL_PHASES
+from remote_payload.schema import TERMINAL_PHASES, GatherRequest, NextFrame
+
+BATCH = 50
+"""Runs that come home in one answer of the host."""
 
 
 def collect(asked: Asked, session: HostSession, store: Store, tell: Tell) -> tuple[str, ...]:
@@ -19,24 +29,66 @@ def collect(asked: Asked, session: HostSession, store: Store, tell: Tell) -> tup
     So are the runs of earlier sweeps that it goes on with. Returns what could not be brought, a sentence each. Safe to
     repeat; what is here already costs nothing.
     """
-    problems: list[str] = []
     sweep_id = asked.record.run_id
     if asked.state.is_terminal and not _is_here(sweep_id, store):
         pipeline.attach(session, sweep_id, store, tell)
     _begin_all(sweep_id, session, store)
     notes = _notes(asked)
     left = [run_id for run_id in notes if not _is_here(run_id, store)]
-    for number, run_id in enumerate(left):
-        try:
-            pipeline.attach(session, run_id, store, _only_trouble(tell))
-        except (NotFoundError, ProtocolError, ClaimedError) as error:
-            problems.append(f"{run_id}: {error.message}")
-            continue
-        tell(Note(name="collected", text=f"{run_id} ({number + 1} of {len(left)})"))
+    problems: list[str] = []
+    for first in range(0, len(left), BATCH):
+        batch = tuple(left[first : first + BATCH])
+        problems += _bring(batch, session, store, tell)
+        tell(Note(name="collected", text=f"{min(first + BATCH, len(left))} of {len(left)} runs"))
     for run_id, note in notes.items():
         if store.run_dir(run_id).path.is_dir() and sweep_id not in store.labels(run_id).tags:
             store.label(run_id, tags=(f"+{sweep_id}",), note=note[:MAX_NOTE])
     return tuple(problems)
+
+
+def _bring(batch: tuple[str, ...], session: HostSession, store: Store, tell: Tell) -> list[str]:
+    """Many runs in one answer of the host; what did not come whole that way comes as every run does, one by one."""
+    receivers: dict[str, Receiver] = {}
+    with suppress(LinkLostError):
+        here = tuple(run_id for run_id in batch if store.run_dir(run_id).path.is_dir())
+        receivers = _gathered(here, session, store)
+    problems = []
+    for run_id in batch:
+        try:
+            if run_id in receivers and _settled(receivers[run_id], session, store):
+                continue
+            pipeline.attach(session, run_id, store, _only_trouble(tell))
+        except (NotFoundError, ProtocolError, ClaimedError) as error:
+            problems.append(f"{run_id}: {error.message}")
+    return problems
+
+
+def _gathered(run_ids: tuple[str, ...], session: HostSession, store: Store) -> dict[str, Receiver]:
+    """What the host tells of each, stored as it comes. Raises LinkLostError, ProtocolError."""
+    receivers: dict[str, Receiver] = {}
+    now: Receiver | None = None
+    request = GatherRequest(nonce=new_nonce(), root=session.host.root, run_ids=run_ids)
+    for frame in session.frames("gather", request, SILENCE_S) if run_ids else ():
+        if isinstance(frame, NextFrame):
+            if frame.run_id not in run_ids:
+                raise ProtocolError(f"the host told of a run that nobody asked about: {frame.run_id}")
+            now = None if frame.problem else receivers.setdefault(frame.run_id, Receiver(store.run_dir(frame.run_id)))
+        elif now is not None:
+            for _ in now.take((frame,)):
+                pass  # what a unit told while it ran is old news
+    return receivers
+
+
+def _settled(receiver: Receiver, session: HostSession, store: Store) -> bool:
+    """Whether the run is home whole now: its state kept, every file of its manifest here and checked."""
+    state, manifest = receiver.state, receiver.manifest
+    if state is None or (manifest is None and state.phase == "succeeded"):
+        return False
+    if manifest is not None:
+        fetch(session.link(), session.host.root, manifest, receiver.run_dir, lambda: None)
+    record = store.load_exact(receiver.run_dir.path.name)
+    store.update(dataclasses.replace(record, state=state, state_seen_unix_s=time.time()))
+    return True
 
 
 def _notes(asked: Asked) -> dict[str, str]:

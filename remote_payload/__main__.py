@@ -10,7 +10,7 @@ import os
 import sys
 from pathlib import Path
 
-VERBS = ("launch", "follow", "status", "cancel", "probe", "top", "sweep", "identify", "work")
+VERBS = ("launch", "follow", "status", "cancel", "probe", "top", "sweep", "gather", "identify", "work")
 
 
 def main(arguments: list[str], archive: str) -> int:

@@ -73,6 +73,12 @@ def descendants(ancestor: int) -> tuple[int, ...]:
     return tuple(found)
 
 
+def children(parent: int) -> tuple[int, ...]:
+    """Living processes whose parent this is."""
+    stats_of = (read_stat(pid) for pid in all_pids())
+    return tuple(stat.pid for stat in stats_of if stat is not None and stat.parent == parent and stat.state not in "ZX")
+
+
 def marked(run_directory: str) -> tuple[int, ...]:
     """Living processes that carry the run's mark in their environment (not: those that cleared it, or other users')."""
     wanted = f"{MARK}={run_directory}".encode("utf-8", "surrogateescape")

@@ -43,8 +43,6 @@ from remote_payload.watch import KILL_PATIENCE_S, WATCHED, Watch
 
 RESERVE_BYTES = 64 * 1024
 DEFAULT_GRACE_S = 5.0
-UNITS_S = 3.0
-"""How much longer the tree of a sweep gets, so that its units' own supervisors can settle their runs."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,8 +111,9 @@ class Supervisor:
         self._advance(phase="running", worker_pid=worker, started_unix_s=time.time())
         from remote_payload.manifest import write_manifest  # noqa: PLC0415 - hashlib loads beside the worker's start
 
-        more_s = UNITS_S if self._spec.job_kind == "sweep" else 0.0
-        watch = Watch(worker, deadline_s=self._spec.deadline_s, grace_s=self._grace_s, more_s=more_s)
+        watch = Watch(
+            worker, deadline_s=self._spec.deadline_s, grace_s=self._grace_s, nested=self._spec.job_kind == "sweep"
+        )
         watched = watch.until_empty(self._heartbeat.beat_when_due)
         use = _resource_use(time.monotonic() - started_s)
         self._run.reserve.unlink(missing_ok=True)

@@ -13,6 +13,7 @@ from remote_payload.schema import (
     CancelRequest,
     ErrorFrame,
     FollowRequest,
+    GatherRequest,
     IdentifyRequest,
     LaunchRequest,
     ProbeRequest,
@@ -69,6 +70,10 @@ def _dispatch(verb: str, request: str, writer: FrameWriter, archive: Path) -> No
         from remote_payload.sweep.progress import progress
 
         progress(from_json(SweepRequest, request), writer.send)
+    elif verb == "gather":
+        from remote_payload.sweep.gather import gather
+
+        gather(from_json(GatherRequest, request), writer.send)
     elif verb == "identify":
         from remote_payload.sweep.identity import identify
 

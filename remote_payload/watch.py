@@ -12,6 +12,8 @@ from remote_payload.outcome import StopReason
 LEFTOVER_GRACE_S = 1.0
 """Between TERM and KILL for processes that outlived their worker."""
 DEADLINE_GRACE_S = 5.0
+UNITS_S = 3.0
+"""How much longer the tree of a sweep gets, so that its units' own supervisors can settle their runs."""
 KILL_PATIENCE_S = 10.0
 """After this long under SIGKILL a process counts as a survivor (uninterruptible sleep, another user's)."""
 IDLE_S, KILLING_S = 1.0, 0.01
@@ -32,16 +34,17 @@ class Watch:
     """The watch over a worker's tree by its subreaper, which must have WATCHED blocked (sigtimedwait)."""
 
     def __init__(
-        self, worker: int, *, deadline_s: float | None, grace_s: Callable[[bool], float | None], more_s: float = 0.0
+        self, worker: int, *, deadline_s: float | None, grace_s: Callable[[bool], float | None], nested: bool = False
     ) -> None:
         """`grace_s(asked)` says whether to stop: seconds between TERM and KILL, or None; `asked` = by a signal.
 
-        `more_s`: how much longer than that before KILL, where the tree has supervisors of its own.
+        `nested`: the tree has supervisors of its own; TERM is theirs alone, for they end what is below them and say so,
+        and they get `UNITS_S` more.
         """
         self._worker = worker
         self._deadline_at_s = None if deadline_s is None else time.monotonic() + deadline_s
         self._grace_s = grace_s
-        self._more_s = more_s
+        self._nested = nested
         self._status: int | None = None
         self._stopped: StopReason | None = None
         self._kill_at_s: float | None = None
@@ -87,8 +90,9 @@ class Watch:
 
     def _begin_stop(self, reason: StopReason | None, kill_at_s: float) -> None:
         self._stopped = reason
-        self._kill_at_s = kill_at_s + self._more_s
-        processes.signal_all(processes.descendants(os.getpid()), signal.SIGTERM)
+        self._kill_at_s = kill_at_s + (UNITS_S if self._nested else 0.0)
+        found = processes.children if self._nested else processes.descendants
+        processes.signal_all(found(os.getpid()), signal.SIGTERM)
 
     def _pause_s(self, now_s: float) -> float:
         if self._kill_at_s is not None:

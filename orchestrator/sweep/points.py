@@ -73,7 +73,7 @@ def expand(file: SweepFile, base: UnitJob) -> Expanded:
             if isinstance(point, Point):
                 points[_key(point)] = point
             else:
-                skipped.append(SkippedPoint(changes_json=json.dumps(changes), reason=reason or str(point)))
+                skipped.append(SkippedPoint(changes_json=json.dumps(changes, default=str), reason=reason or str(point)))
     if len(points) + len(skipped) > MOST_POINTS:
         raise JobFileError(f"{file.source}: a sweep has at most {MOST_POINTS} combinations; this one has more")
     plain = _baselines(file, values, tuple(points.values())) if file.baseline else {}

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         IdentifyFrame,
         LaunchedFrame,
         ManifestFrame,
+        NextFrame,
         ProbeFrame,
         PulseFrame,
         StateFrame,
@@ -99,6 +100,7 @@ if TYPE_CHECKING:
         Zone,
     )
     from remote_payload.schema.sweep import (
+        GatherRequest,
         IdentifyRequest,
         PathIdentity,
         PointOutcome,
@@ -158,6 +160,7 @@ __all__ = [
     "FileFrame",
     "FollowRequest",
     "Frame",
+    "GatherRequest",
     "Gpu",
     "GpuProcess",
     "GraphFlag",
@@ -176,6 +179,7 @@ __all__ = [
     "MaskEdge",
     "MemoryPart",
     "MemoryPlan",
+    "NextFrame",
     "PathIdentity",
     "Phase",
     "PointOutcome",

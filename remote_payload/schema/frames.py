@@ -112,6 +112,14 @@ class SweepFrame(Record):
     state: RunState | None = None
 
 
+class NextFrame(Record):
+    """In an answer of `gather`: the frames that follow are of this run, or there are none and why."""
+
+    kind: Literal["next"] = "next"
+    run_id: str
+    problem: str | None = None
+
+
 class IdentifyFrame(Record):
     """Answer of `identify`, in the order of the paths asked for."""
 
@@ -141,6 +149,7 @@ Frame = (
     | TopFrame
     | SweepFrame
     | IdentifyFrame
+    | NextFrame
 )
 FRAME_KINDS: dict[str, type[Frame]] = {
     "launched": LaunchedFrame,
@@ -157,6 +166,7 @@ FRAME_KINDS: dict[str, type[Frame]] = {
     "top": TopFrame,
     "sweep": SweepFrame,
     "identify": IdentifyFrame,
+    "next": NextFrame,
 }
 
 

@@ -49,6 +49,8 @@ class SweepUnit(Record):
 
     def __post_init__(self) -> None:
         require_run_id(self.unit_id)
+        if self.adopt is not None:
+            require_run_id(self.adopt)
         require(self.block >= 0, "`block` must not be negative")
         require(bool(self.points), "a unit has points")
 
@@ -126,6 +128,9 @@ class SweepAttempt(Record):
     started_unix_s: float
     finished_unix_s: float | None = None
 
+    def __post_init__(self) -> None:
+        require_run_id(self.run_id)
+
 
 class SweepRequest(Record):
     """`sweep`: every attempt so far, in frames of some hundreds, then the state of the sweep's own run."""
@@ -144,3 +149,17 @@ class IdentifyRequest(Record):
     nonce: str
     root: str
     paths: tuple[str, ...]
+
+
+class GatherRequest(Record):
+    """`gather`: what these runs left, one after the other."""
+
+    nonce: str
+    root: str
+    run_ids: tuple[str, ...]
+    inline_limit_bytes: int = 1 << 20
+    """Of each run; larger files are fetched another way."""
+
+    def __post_init__(self) -> None:
+        for run_id in self.run_ids:
+            require_run_id(run_id)

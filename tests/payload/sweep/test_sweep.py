@@ -56,6 +56,13 @@ def test_cancelling_the_sweep_ends_its_unit_as_cancelled_and_leaves_nothing(rig:
     assert rig.alive("s1") == rig.alive("s1.u0.0") == ()
 
 
+def test_the_deadline_of_a_sweep_ends_its_unit_in_order(rig: Rig) -> None:
+    job = sweep_of({"duration_s": 60}, {})
+    rig.launch(rig.spec("s1", job_kind="sweep", job_json=to_json(job), deadline_s=1.5), follow=True)
+    assert (rig.state("s1").phase, rig.state("s1.u0.0").phase) == ("timed_out", "cancelled")
+    assert ends(asked(rig)[0]) == [("p0", "cancelled")]
+
+
 def test_cancelling_a_unit_leaves_the_rest_of_the_sweep(rig: Rig) -> None:
     launch(rig, sweep_of({"duration_s": 60}, {}))
     wait_for(lambda: rig.run("s1.u0.0").state.exists() and rig.state("s1.u0.0").phase == "running")
