@@ -11,7 +11,7 @@ from orchestrator.compare.pooling import Operand
 from orchestrator.errors import Eagle3Error, InvalidRunError, NotFoundError, StoreError
 from orchestrator.measurements import is_here, is_same_run, measurements_of
 from orchestrator.operands import baseline_operand, operand
-from orchestrator.records import Baseline, RunRecord
+from orchestrator.records import Baseline, BaselineEntry, RunRecord
 from orchestrator.records.measurement import MeasurementSet
 from orchestrator.report.document.subject import BaselineMove, Reported, Subject
 from orchestrator.report.question import Question
@@ -108,13 +108,13 @@ def _tagged(store: Store, tag: str, left_out: list[str]) -> Iterator[Measurement
 
 def _history(store: Store, baseline: Baseline, left_out: list[str]) -> Iterator[MeasurementSet]:
     """The run of every move, the newest last; what is no longer there is said."""
-    seen = set()
-    for entry in baseline.history:
-        if entry.run_id is None or entry.run_id in seen:
-            continue
-        seen.add(entry.run_id)
+    latest: dict[str, BaselineEntry] = {}
+    for entry in reversed(baseline.history):
+        if entry.run_id is not None:
+            latest.setdefault(entry.run_id, entry)
+    for run_id, entry in reversed(latest.items()):  # a run that the name came back to stands where it did so
         try:
-            yield store.names.measured(entry) or measurements_of(store, store.load_exact(entry.run_id))
+            yield store.names.measured(entry) or measurements_of(store, store.load_exact(run_id))
         except (InvalidRunError, NotFoundError, StoreError) as error:
             left_out.append(error.message)
 

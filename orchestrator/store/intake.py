@@ -11,8 +11,8 @@ from orchestrator.records.measurement import MeasurementSet
 from orchestrator.records.packed import unpacked
 from orchestrator.store.archive import COPIES, run_files
 from orchestrator.store.files import translated, write
-from orchestrator.store.folders import appearing
-from orchestrator.store.imported import add_imported, imported_key
+from orchestrator.store.folders import appearing, vanish
+from orchestrator.store.imported import add_imported, imported_key, read_imported
 from orchestrator.store.layout import DERIVED, KEY, LABELS, MEASUREMENTS, RECORD, is_imported
 from orchestrator.store.lock import locked
 from orchestrator.store.unpacking import is_gzip, read_bounded, unpacked_run
@@ -39,13 +39,25 @@ def take_in(home: Path, path: Path) -> tuple[str, bool]:
         files = {**files, KEY: imported_key(files[MEASUREMENTS])}  # an older export has none
     run = RunDir(home / "runs" / run_id)
     with translated("create", run.path), locked(home):
-        if run.path.exists():
+        is_part = _is_part_of(run, files)
+        if run.path.exists() and not is_part:
             _require_same(run, record, files)
             return run_id, False
         with appearing(run.path) as half:
             for name, content in files.items():
                 write(half / name, content)
+            if is_part:
+                if (run.path / LABELS).is_file():
+                    write(half / LABELS, (run.path / LABELS).read_bytes())
+                vanish(run.path)
     return run_id, True
+
+
+def _is_part_of(run: RunDir, files: Mapping[str, bytes]) -> bool:
+    """Whether the measurements alone of this very run came before it."""
+    if not is_imported(run) or _MANIFEST not in files:
+        return False
+    return read_imported(run).source_sha256 == hashlib.sha256(files[_MANIFEST]).hexdigest()
 
 
 def _take_measurements(home: Path, measured: MeasurementSet) -> bool:
@@ -61,6 +73,10 @@ def _take_measurements(home: Path, measured: MeasurementSet) -> bool:
             f"another run of this id is on this laptop: {measured.run_id}",
             hint="`eagle3-remote runs rm` forgets the one that is here",
         )
+    if is_imported(run) and measured.source_sha256 is not None:
+        known = read_imported(run)
+        if known.origin == measured.origin == "own" and known.source_sha256 == measured.source_sha256:
+            return False  # the same result, as another version of this tool extracted it
     return add_imported(home, run, measured, None)
 
 

@@ -114,6 +114,10 @@ def test_a_baseline_is_what_runs_are_held_against(eagle: Eagle, store: Store) ->
     path.write_text(json.dumps(history))
     moves = eagle("report", "--baseline", "main", "--format", "json").json["baseline_moves"]
     assert [move["run_id"] for move in moves] == ["bench-a1", "bench-b1"]
+    assert eagle("baseline", "set", "main", "bench-a1").code == 0  # back to the first
+    back = eagle("report", "--baseline", "main", "--format", "json").json
+    (compared,) = back["comparisons"]
+    assert (compared["ours"], compared["theirs"], compared["verdict"]) == ("bench-a1", "bench-b1", "improved")
     assert alone.splitlines()[2].startswith("**Regressed")
 
 

@@ -170,8 +170,9 @@ def test_another_run_of_the_same_id_is_refused(store: Store, eagle: Eagle, tmp_p
 
 def test_measurements_alone_are_a_smaller_file(store: Store, eagle: Eagle, tmp_path: Path) -> None:
     put_run(store, "run-a1", 0.7)
-    file = tmp_path / "run.json"
+    file, whole = tmp_path / "run.json", tmp_path / "run.tar.gz"
     assert eagle("runs", "export", "run-a1", str(file)).code == 0
+    eagle("runs", "export", "run-a1", str(whole))
     assert json.loads(file.read_text())["content"]["origin"] == "own"
     assert eagle("runs", "import", str(file)).err == "run-a1 is here already\n"
     store.remove("run-a1")
@@ -183,6 +184,11 @@ def test_measurements_alone_are_a_smaller_file(store: Store, eagle: Eagle, tmp_p
     assert eagle("runs", "import", str(file)).err == "run-a1 is here already\n"
     eagle("runs", "note", "run-a1", "only its figures came")
     assert "only its figures came" in eagle("report", "run-a1", "--format", "markdown").out
+    assert store.is_imported("run-a1")
+    assert eagle("runs", "import", str(whole)).err == "imported run-a1\n"  # the rest of it
+    assert store.load("run-a1").phase == "succeeded"
+    assert store.labels("run-a1").note == "only its figures came"
+    assert {path.name for path in (store.home / "runs").iterdir()} == {"run-a1"}
     put_run(store, "run-b2", 0.7)
     assert eagle("diff", "run-a1", "run-b2", "--json").code == 0
     file.write_text(file.read_text().replace('"own"', '"imported"'))
