@@ -17,6 +17,7 @@ from remote_payload.schema.bench_job import BenchJob
 from remote_payload.schema.record import from_json
 from remote_payload.schema.run import Event
 from remote_payload.sglang_bench import job as bench_job
+from remote_payload.sglang_bench.weights import folder_facts
 from tests.payload.sglang_bench.conftest import Site
 from tests.payload.sglang_bench.test_server import command
 from tests.support.answering_server import AnsweringServer, Reply
@@ -91,11 +92,19 @@ def test_a_scheduler_that_dies_in_the_warm_up_is_named_with_its_log(site: Site, 
     assert servers() == []
 
 
-def test_an_older_server_beside_ours_stands_in_the_result(site: Site, prompts: str) -> None:
+def test_an_older_server_beside_ours_and_the_weights_stand_in_the_result(
+    site: Site, prompts: str, tmp_path: Path
+) -> None:
     site.start(site.job())
-    bench_job.run(site.job(prompts=prompts, requests=2), site.result, site.events.append)
+    draft = tmp_path / "draft"
+    draft.mkdir()
+    (draft / "model.safetensors").write_bytes(b"weights")
+    bench_job.run(site.job(prompts=prompts, requests=2, draft=str(draft)), site.result, site.events.append)
     result = from_json(BenchResult, (site.result / "bench.json").read_text())
     assert [warning for warning in result.warnings if "another SGLang server is on this host" in warning]
+    assert result.target is None  # a name on a hub
+    assert result.draft == folder_facts(str(draft))
+    assert result.draft.weights_sha256 is not None
 
 
 @pytest.mark.parametrize("name", ["model", "draft"])
