@@ -83,7 +83,7 @@ def _throughput(lines: dict[str, list[tuple[float, Figure]]]) -> Chart:
             )
         )
     told = "; ".join(
-        f"{name}: {', '.join(f'{found.words} at {users:g} users' for users, found in points)}" for name, points in shown
+        f"{name}: {', '.join(f'{found.words} at {_users(users)}' for users, found in points)}" for name, points in shown
     )
     definition = shown[0][1][0][1].series.definition
     return Chart(
@@ -97,6 +97,10 @@ def _throughput(lines: dict[str, list[tuple[float, Figure]]]) -> Chart:
         traces=tuple(traces),
         log2_x=_spreads([users for _, points in shown for users, _ in points]),
     )
+
+
+def _users(count: float) -> str:
+    return f"{count:g} user{'' if count == 1 else 's'}"
 
 
 def _spreads(values: list[float]) -> bool:

@@ -181,6 +181,7 @@ def test_a_load_that_is_no_measurement_is_told_and_not_drawn() -> None:
     (chart,) = charts(section)
     assert [trace.x for trace in chart.traces] == [(1.0,)]
     assert [row[-1] for row in tables(section)[0].rows] == ["", "3 requests failed"]
+    assert chart.told.endswith(", n=5 server starts at 1 user.")
     assert "Unknown of every load here: " in words(section.blocks)  # type: ignore[union-attr]
 
 
