@@ -59,6 +59,8 @@ class Point:
     counts: Mapping[str, str | None] = field(default_factory=dict)
     """Soft as well, and may differ from repeat to repeat."""
     arguments: Mapping[str, str | None] = field(default_factory=dict)
+    start: str | None = None
+    """Which start of its server answered; None = not told. `seed ...` may be several starts."""
     asked: int | None = None
     """Requests that were to be sent; None = not told."""
     answered: int | None = None
@@ -84,7 +86,7 @@ class Origin:
     unknown: tuple[str, ...] = ()
 
 
-Key = tuple[tuple[str, str | None], ...]
+Key = tuple[tuple[str, str], ...]
 
 
 def assembled(source: Source, origin: Origin, points: Sequence[Point], run_id: str = "") -> MeasurementSet:
@@ -125,10 +127,11 @@ def _key(point: Point, origin: Origin) -> Key:
     more = {**point.soft, **server_of(point.arguments)}
     if point.lost is None and point.answered is not None:
         more["answered_requests"] = str(point.answered)  # fewer may be lost ones
-    return tuple({**more, **hard, **point.case}.items())
+    told = {**more, **hard, **point.case}
+    return tuple((name, value) for name, value in sorted(told.items()) if value is not None)  # null is as absent
 
 
-def _telling(keys: Sequence[Mapping[str, str | None]], case: set[str]) -> list[str]:
+def _telling(keys: Sequence[Mapping[str, str]], case: set[str]) -> list[str]:
     """The fewest circumstances, hard ones first, that with those of the case tell these groups apart."""
     names = [name for name in dict.fromkeys((*HARD, *(name for key in keys for name in key))) if name not in case]
     chosen: list[str] = []
@@ -141,16 +144,16 @@ def _telling(keys: Sequence[Mapping[str, str | None]], case: set[str]) -> list[s
     return chosen
 
 
-def _measurement(key: dict[str, str | None], points: Sequence[tuple[str, Point]], varied: Sequence[str]) -> Measurement:
+def _measurement(key: Mapping[str, str], points: Sequence[tuple[str, Point]], varied: Sequence[str]) -> Measurement:
     some = [point for _, point in points]
     case = {**some[0].case, **{name: key.get(name) for name in varied}}
-    hard = {*HARD, *some[0].hard, "harness"} - set(some[0].case)
+    hard = [name for name in dict.fromkeys((*HARD, *some[0].hard, "harness")) if name not in some[0].case]
     series, warnings = _series(points)
     counts = {**some[-1].counts, "answered_requests": None if (n := some[-1].answered) is None else str(n)}
     return Measurement(
         case=_facts({name: value for name, value in case.items() if value is not None}),
         series=series,
-        hard=_facts({name: value for name, value in key.items() if name in hard}),
+        hard=_facts({name: key.get(name) for name in hard}),
         soft=_facts({**some[0].soft, **counts}),
         arguments=_facts(some[0].arguments),
         invalid=_once(text for point in some for text in (*_lost(point), *point.invalid)),
@@ -160,6 +163,7 @@ def _measurement(key: dict[str, str | None], points: Sequence[tuple[str, Point]]
 
 def _series(points: Sequence[tuple[str, Point]]) -> tuple[tuple[Series, ...], list[str]]:
     """The series, and what is to be said of those that not every row tells."""
+    starts = _starts(points)
     by_name: dict[tuple[str, str, str], list[tuple[str, Figure]]] = {}
     for key, point in points:
         for item in point.figures:
@@ -179,12 +183,23 @@ def _series(points: Sequence[tuple[str, Point]]) -> tuple[tuple[Series, ...], li
                 definition=definition,
                 level="summary" if last.is_last else "run",
                 keys=() if last.is_last else keys,
+                clusters=() if last.is_last or not starts else tuple(starts[key] for key in keys),
                 y=(last.value,) if last.is_last else tuple(item.value for item in items),
                 n=last.n,
             ),
         )
     told = [f"only {n} of {len(points)} repeats tell {', '.join(names)}" for n, names in fewer.items()]
     return tuple(found.values()), told
+
+
+def _starts(points: Sequence[tuple[str, Point]]) -> dict[str, str]:
+    """The server's start of each key, numbered as they come; empty where one does not tell it."""
+    told = [point.start for _, point in points]
+    names = dict.fromkeys(told)
+    if None in names or (len(names) == 1 and str(told[0]).startswith("seed")):
+        return {}
+    numbers = {name: number for number, name in enumerate(names)}
+    return {key: f"{key.rpartition('/')[0]}/start {numbers[point.start]}" for key, point in points}
 
 
 def _lost(point: Point) -> tuple[str, ...]:

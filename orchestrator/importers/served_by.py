@@ -1,5 +1,7 @@
 """What a server of SGLang told of itself: its arguments without secrets, and the hard circumstances among them."""
 
+import hashlib
+import json
 import re
 from collections.abc import Mapping
 
@@ -28,6 +30,17 @@ def hard_of(arguments: Mapping[str, str | None]) -> dict[str, str | None]:
     for name in ("quantization", "draft_quantization"):
         found[name] = found[name] or "none"
     return found
+
+
+def start_of(told: Mapping[str, object]) -> str | None:
+    """What tells one start of a server from another: how long its parts took, and the seed it drew; None = untold.
+
+    Of a version that tells the seed alone, several starts with one seed of the user's look like one: `seed ...`.
+    """
+    seed, times = told.get("random_seed"), told.get("startup_time")
+    if isinstance(times, dict) and times:
+        return hashlib.sha256(json.dumps([seed, times], sort_keys=True).encode()).hexdigest()[:12]
+    return f"seed {seed}" if isinstance(seed, int) else None
 
 
 def server_of(arguments: Mapping[str, str | None]) -> dict[str, str | None]:

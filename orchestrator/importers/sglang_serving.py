@@ -14,7 +14,7 @@ from orchestrator.importers import definitions as words
 from orchestrator.importers.assembly import Figure, Point
 from orchestrator.importers.kind import Kind
 from orchestrator.importers.row import Row
-from orchestrator.importers.served_by import arguments_of, hard_of
+from orchestrator.importers.served_by import arguments_of, hard_of, start_of
 
 _STEADY = "concurrency_threshold"
 _RATES = (
@@ -80,7 +80,8 @@ def paced(row: Row) -> dict[str, str | None]:
 
 def points(row: Row) -> tuple[Point]:
     """The one measurement of a line. Raises InvalidRunError naming file, line and key."""
-    arguments = arguments_of(row.inner("server_info").value)
+    server = row.inner("server_info").value
+    arguments = arguments_of(server)
     accept = row.positive("accept_length")
     side = None
     if accept is not None or arguments.get("speculative_algorithm") is not None:
@@ -104,7 +105,8 @@ def points(row: Row) -> tuple[Point]:
               hard={**hard, "prompts": None if asked is None else str(asked)},
               soft={"sglang_version": arguments.get("version"), "backend": row.word("backend")},
               counts={name: row.word(f"total_{name}") for name in ("input_tokens", "output_tokens")},
-              arguments=arguments, asked=asked, answered=_answered(row), warnings=_counted_twice(row)),
+              arguments=arguments, start=start_of(server), asked=asked,
+              answered=_answered(row), warnings=_counted_twice(row)),
     )  # fmt: skip
 
 

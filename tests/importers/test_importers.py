@@ -99,6 +99,22 @@ def test_other_servers_are_no_repeats_and_another_start_is_one() -> None:
     assert any("input tokens are not alike in its repeats: 32, 40" in text for text in told)
 
 
+def test_repeats_on_one_start_are_told_from_repeats_on_several() -> None:
+    def starts(*servers: dict[str, Any]) -> list[str]:
+        (one,) = of(
+            *({**with_server(**{"startup_time": None, **server}), "duration": n} for n, server in enumerate(servers, 1))
+        ).measurements
+        return [name.rpartition("/")[2] for name in one.series[0].clusters]
+
+    def took(seconds: float) -> dict[str, Any]:
+        return {"startup_time": {"load_weight": seconds}}
+
+    assert starts(took(0.1), took(0.1), took(0.2)) == ["start 0", "start 0", "start 1"]
+    assert starts({"random_seed": 1}, {"random_seed": 2}) == ["start 0", "start 1"]
+    assert starts({"random_seed": 1}, {"random_seed": 1}) == []  # may be the user's own, in every start
+    assert starts({"random_seed": None}, took(0.1)) == []
+
+
 def test_a_repeat_without_a_number_is_named() -> None:
     one = of(LINE, {**with_server(), "median_ttft_ms": float("nan"), "p99_tpot_ms": None}).measurements[0]
     assert len(series(one, "ttft_s").y) == 1
