@@ -65,6 +65,8 @@ def _rows(table: PivotTable) -> list[list[str]]:
     """A line a value and side: its figure with interval and n, and the change from the reference with its p."""
     rows = [[table.key, "figure", "n", "change", "p", "verdict"]]
     for value, cells in table.rows:
+        if not any(cells):  # e.g. accept lengths of plain decoding
+            continue
         for column, item in zip(table.columns, cells, strict=True):
             rows.append([_named(table, value, column), *_words(item, table.unit)])
     return rows

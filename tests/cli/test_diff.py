@@ -208,7 +208,10 @@ def test_a_pivot_has_a_line_a_value_and_side(store: Store, eagle: Eagle) -> None
     assert rows["5"]["comparison"]["verdict"] == "improved"
     assert rows["5"]["comparison"]["correction"] == "Benjamini-Hochberg"
     side = eagle("diff", "steps-3", "steps-5", "--by", "side", "--vary", "num_steps")
-    assert "plain" in side.out
+    lengths = side.out.partition("accept_length_pooled by side")[2]
+    assert "plain: steps-3 " in side.out.partition("accept_length_pooled by side")[0]
+    assert "spec: steps-3 " in lengths
+    assert "plain: steps-3 " not in lengths  # it has none on either side
     alone = _tables(eagle, "side", where=())
     length = next(table for table in alone if table["metric"] == "accept_length_pooled")
     plain, drafted = (row["cells"][0] for row in length["rows"])  # only the drafter's side has one
