@@ -133,6 +133,7 @@ def ask(session: HostSession, run_id: str, store: Store) -> Asked:
             state = frame.state or state
     if state is None:
         raise ProtocolError(f"the host ended its answer without the state of the sweep: {run_id}")
+    require_own(run_id, job, attempts)
     record = dataclasses.replace(record, state=require_state(state, run_id))
     if not is_known:
         store.begin(dataclasses.replace(record, state=None))
@@ -140,6 +141,16 @@ def ask(session: HostSession, run_id: str, store: Store) -> Asked:
     lines = b"".join(record_bytes(one) for one in attempts)
     write(store.run_dir(run_id).path / ATTEMPTS, lines)
     return Asked(record=record, job=job, attempts=tuple(attempts), state=state)
+
+
+def require_own(sweep_id: str, job: SweepJob, attempts: Sequence[SweepAttempt]) -> None:
+    """A host tells of its sweep's runs alone: what it says of others would be kept as theirs. Raises ProtocolError."""
+    units = {unit.unit_id: unit for unit in job.units}
+    for one in attempts:
+        unit = units.get(one.unit_id)
+        own = unit is not None and one.run_id in (unit.adopt, f"{sweep_id}.{one.unit_id}.{one.attempt}")
+        if unit is None or not own or not {outcome.point_id for outcome in one.points} <= {*unit.points}:
+            raise ProtocolError(f"the host tells of a run that is none of sweep `{sweep_id}`: {one.run_id}")
 
 
 def known(run_id: str, store: Store) -> Asked:

@@ -46,7 +46,10 @@ def unit_run_id(sweep_id: str, unit_id: str, attempt: int) -> str:
 
 
 def spec_of(place: Place, sweep: SweepJob, unit: SweepUnit, attempt: int, job: UnitJob) -> RunSpec:
-    """The spec of a unit's run: the sweep's, with the unit's job and where each setting came from."""
+    """The spec of a unit's run: the sweep's, with the unit's job and where each setting came from.
+
+    The sweep has waited for what it was to wait for, and holds what it leased: its units find both as they are.
+    """
     changed = changed_settings(unit)
     source = f"sweep {place.spec.run_id}, unit {unit.unit_id}"
     settings = [setting for setting in place.spec.settings if setting.key not in changed]
@@ -59,6 +62,7 @@ def spec_of(place: Place, sweep: SweepJob, unit: SweepUnit, attempt: int, job: U
         settings=tuple(settings),
         deadline_s=sweep.unit_deadline_s,
         created_unix_s=time.time(),
+        waiting=None,
     )
 
 

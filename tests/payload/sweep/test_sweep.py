@@ -4,6 +4,7 @@ import json
 
 from remote_payload.rundir import RunDir
 from remote_payload.schema import SelftestJob, SweepAttempt, SweepJob, SweepPoint, SweepRequest, SweepUnit, to_json
+from remote_payload.schema.waiting import Waiting
 from remote_payload.sweep.ledger import read_ledger
 from tests.payload.rig import NONCE, Rig, kill, wait_for
 
@@ -17,8 +18,8 @@ def sweep_of(*changes: dict[str, object], **settings: object) -> SweepJob:
     return SweepJob(base_json=to_json(SelftestJob(result_bytes=10)), units=units, points=points, **settings)
 
 
-def launch(rig: Rig, job: SweepJob, *, follow: bool = False, run_id: str = "s1") -> None:
-    rig.launch(rig.spec(run_id, job_kind="sweep", job_json=to_json(job)), follow=follow)
+def launch(rig: Rig, job: SweepJob, *, follow: bool = False, run_id: str = "s1", **changes: object) -> None:
+    rig.launch(rig.spec(run_id, job_kind="sweep", job_json=to_json(job), **changes), follow=follow)
 
 
 def asked(rig: Rig, run_id: str = "s1") -> tuple[tuple[SweepAttempt, ...], str]:
@@ -31,7 +32,8 @@ def ends(attempts: tuple[SweepAttempt, ...]) -> list[tuple[str, str]]:
 
 
 def test_a_failed_unit_is_kept_and_the_next_goes_on(rig: Rig) -> None:
-    launch(rig, sweep_of({}, {"fail": True}, {"duration_s": 0.01}, retries=1), follow=True)
+    job = sweep_of({}, {"fail": True}, {"duration_s": 0.01}, retries=1)
+    launch(rig, job, follow=True, waiting=Waiting(start_unix_s=1.0))
     attempts, phase = asked(rig)
     assert phase == "succeeded"
     assert ends(attempts) == [("p0", "measured"), ("p1", "failed"), ("p1", "failed"), ("p2", "measured")]
@@ -42,6 +44,7 @@ def test_a_failed_unit_is_kept_and_the_next_goes_on(rig: Rig) -> None:
     assert rig.state("s1.u2.0").phase == "succeeded"
     spec = json.loads(rig.run("s1.u2.0").spec.read_text())
     assert json.loads(spec["job_json"]) == json.loads(to_json(SelftestJob(result_bytes=10, duration_s=0.01)))
+    assert spec["waiting"] is None  # the sweep has waited, and holds what it leased
     assert {"key": "duration_s", "value": "0.01", "source": "sweep s1, unit u2"} in spec["settings"]
     assert json.loads((rig.run("s1").manifest).read_text())["files"][0]["name"] == "units.jsonl"
 
@@ -58,7 +61,7 @@ def test_cancelling_the_sweep_ends_its_unit_as_cancelled_and_leaves_nothing(rig:
 
 def test_the_deadline_of_a_sweep_ends_its_unit_in_order(rig: Rig) -> None:
     job = sweep_of({"duration_s": 60}, {})
-    rig.launch(rig.spec("s1", job_kind="sweep", job_json=to_json(job), deadline_s=1.5), follow=True)
+    launch(rig, job, follow=True, deadline_s=1.5)
     assert (rig.state("s1").phase, rig.state("s1.u0.0").phase) == ("timed_out", "cancelled")
     assert ends(asked(rig)[0]) == [("p0", "cancelled")]
 
