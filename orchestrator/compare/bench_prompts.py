@@ -6,11 +6,14 @@ Prompts of the same content, where the workload tells it, are one sample togethe
 from collections.abc import Callable, Sequence
 
 from orchestrator.compare import definitions
+from orchestrator.compare.served import Draft
 from orchestrator.compare.served_acceptance import LEAST_STEPS
 from orchestrator.compare.served_speed import tokens_of
 from orchestrator.records.measurement import Series
 from remote_payload.schema.bench import RequestSample, WorkloadFacts
 
+DEEPEST = 16
+"""Depth up to which acceptance is a metric of its own."""
 Count = Callable[[RequestSample], int]
 
 
@@ -18,9 +21,12 @@ def prompt_series(
     workload: WorkloadFacts,
     requests: Sequence[RequestSample],
     plain: Sequence[RequestSample],
-    num_draft_tokens: int | None,
+    draft: Draft,
 ) -> list[Series]:
-    """Everything that is counted a prompt. `plain`: the same load without speculation; none where it was not run."""
+    """Everything that is counted a prompt. `plain`: the same load without speculation; none where it was not run.
+
+    `draft`: how the server drafts; SGLang trims a histogram's trailing zeros, and a depth that nothing reached is 0 %.
+    """
     told = [item for item in requests if item.verify_steps]
     table = _Table(workload, told)
     found = [table.ratio("accept_length_per_verify", "tokens", definitions.ACCEPT_LENGTH_PER_VERIFY, _tokens, _verify)]
@@ -30,10 +36,11 @@ def prompt_series(
                 "accept_length_pooled", "tokens", definitions.ACCEPT_LENGTH_POOLED, _verify_and_correct, _verify
             )
         )
-        if num_draft_tokens is not None and num_draft_tokens >= 2:
-            found.append(_rate(table, num_draft_tokens - 1))
+        if draft.num_draft_tokens is not None and draft.num_draft_tokens >= 2:
+            found.append(_rate(table, draft.num_draft_tokens - 1))
     if told and all(item.histogram is not None for item in told):
-        found += _depths(table, max(len(item.histogram or ()) for item in told))
+        asked = min(draft.ceiling or 0, DEEPEST + 1)
+        found += _depths(table, max(asked, *(len(item.histogram or ()) for item in told)))
     answers = _Table(workload, requests)
     found.append(answers.ratio("output_tokens", "tokens", definitions.OUTPUT_TOKENS, tokens_of, lambda _: 1))
     known = [item for item in requests if item.cached_tokens is not None and item.prompt_tokens]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from orchestrator.compare.bench_facts import BenchFacts
 from orchestrator.compare.bench_prompts import prompt_series
 from orchestrator.compare.bench_repeats import repeat_series, speedups
-from orchestrator.compare.served import LoadFigures, ServedFigures
+from orchestrator.compare.served import Draft, LoadFigures, ServedFigures
 from orchestrator.records.measurement import Fact, Measurement, Series
 from remote_payload.schema.bench import BenchResult, RequestSample
 
@@ -64,12 +64,12 @@ def load_case(load: LoadFigures) -> tuple[Fact, ...]:
 def _series(run_id: str, result: BenchResult, figures: ServedFigures, load: LoadFigures) -> tuple[Series, ...]:
     pair = next((item for item in figures.pairs if item.spec is load), None)
     plain: Sequence[RequestSample] = () if pair is None else pair.plain.requests
-    nodes = None if load.side == "plain" else figures.draft.num_draft_tokens
+    draft = Draft() if load.side == "plain" else figures.draft
     found = [*repeat_series(run_id, load)]
     # A speed-up over a plain side that cannot be, or that did other work, is none.
     if pair is not None and not pair.pairing.suspicious and pair.pairing.refused is None:
         found += speedups(run_id, load, pair.plain)
-    found += prompt_series(result.workload, load.requests, plain, nodes)
+    found += prompt_series(result.workload, load.requests, plain, draft)
     return tuple(found)
 
 

@@ -51,6 +51,8 @@ def _case(case: CaseComparison, asked: Asked) -> dict[str, Any]:
         "arguments": [dataclasses.asdict(item) for item in case.arguments],
         "varied": [dataclasses.asdict(item) for item in case.varied],
         "unknown": list(case.unknown),
+        "tells_nothing": [{"ours": "this", "theirs": "reference"}[side] for side in case.silent],
+        "speeds_not_compared": case.speeds or None,
         "this": _side(case.ours),
         "reference": _side(case.theirs),
         "metrics": [_metric(case, item, asked) for item in case.comparisons],

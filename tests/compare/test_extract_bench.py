@@ -1,5 +1,7 @@
 import dataclasses
 
+import pytest
+
 from orchestrator.compare.extract_bench import bench_measurements
 from orchestrator.compare.fingerprint import circumstances
 from orchestrator.compare.metrics import METRICS
@@ -67,3 +69,9 @@ def test_the_weights_at_a_path_are_what_must_be_alike() -> None:
     copied = circumstances(run("/srv/copy", "a", "d"), base)
     assert (copied.hard, {item.name for item in copied.soft}) == ((), {"draft", "draft_config"})
     assert "target_weights" in copied.unknown
+
+
+def test_a_depth_that_nothing_reached_is_told_as_nothing() -> None:
+    made = measured(made_paired())["spec"]  # drafts of three, of which but the first is ever accepted: two counts come
+    shares = {item.metric: sum(item.y) / sum(item.x) for item in made.series if item.metric.startswith("step")}
+    assert shares == {"step1_acceptance": pytest.approx(0.9, abs=0.05), "step2_acceptance": 0.0}
