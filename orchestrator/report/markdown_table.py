@@ -4,12 +4,15 @@ from collections.abc import Sequence
 
 _SPECIAL = "\\`*_{}[]<>()#+-!|~@&$"
 _PLAIN = "_+-()"  # harmless within a cell, and figures are full of them
+LONGEST_FIGURE = 40
+"""Characters; a longer cell is prose."""
 
 
 def markdown_table(rows: Sequence[Sequence[str]]) -> list[str]:
-    """The first row is the head; columns but the first are right-aligned."""
+    """The first row is the head; columns of figures are right-aligned, those of prose and the first are not."""
     head, *body = rows
-    rule = ["---", *("---:" for _ in head[1:])]
+    prose = [any(len(row[at]) > LONGEST_FIGURE for row in body) for at in range(len(head))]
+    rule = ["---" if at == 0 or is_prose else "---:" for at, is_prose in enumerate(prose)]
     return [
         f"| {' | '.join(row)} |"
         for row in ([escaped(cell) for cell in head], rule, *([escaped(c) for c in r] for r in body))

@@ -7,6 +7,7 @@ from orchestrator.compare.pooling import Operand
 from orchestrator.report.document.outline import document
 from orchestrator.report.document.subject import Reported, Subject
 from orchestrator.report.document_markdown import document_markdown
+from orchestrator.report.markdown_table import markdown_table
 from orchestrator.report.reported_csv import HEAD, reported_csv
 from orchestrator.report.shown import shown, visible
 from tests.support.made_measurements import HOSTILE, hostile_set, made_set
@@ -73,3 +74,8 @@ def test_a_spreadsheet_finds_no_formula() -> None:
     assert all(float(cell) < 0 for cell in numbers)
     assert not any(cell.startswith(("=", "+", "@", "\t")) for cell in cells)
     text.encode()
+
+
+def test_figures_stand_right_and_prose_left() -> None:
+    _, rule, _ = markdown_table([["run", "change", "in words"], ["x", "+23.2 % [+20.4, +26.1]", "a sentence " * 5]])
+    assert rule == "| --- | ---: | --- |"
