@@ -6,14 +6,15 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.support.fault_proxy import FaultProxy
+from tests.support.host_runs import kept_running, wait_for_phase
 from tests.support.laptop import Laptop
+from tests.support.patience import PATIENCE_S
 from tests.support.sshd import SshServer, closed_port, running_sshd
 
 SELFTEST = ("run", "selftest", "--host", "gpu1", "--run-id", "r")
@@ -27,17 +28,9 @@ def listed(laptop: Laptop) -> list[dict[str, Any]]:
     return runs
 
 
-def wait_until_running(server: SshServer) -> None:
-    state = server.home / ".eagle3-remote" / "runs" / "r" / "state.json"
-    until_s = time.monotonic() + 30
-    while not state.exists() or json.loads(state.read_text())["phase"] != "running":
-        assert time.monotonic() < until_s
-        time.sleep(0.02)
-
-
 def test_several_viewers_on_one_laptop(laptop: Laptop, server: SshServer) -> None:
     watchers = [laptop.start(*SELFTEST, "--duration-s", "2", "--json")]
-    wait_until_running(server)
+    wait_for_phase(server, "r", "running")
     watchers += [laptop.start(*command) for command in (("attach", "r", "--json"), ("logs", "-f", "r"))]
     done = [laptop.finish(process) for process in watchers]
     assert [one.code for one in done] == [0, 0, 0], done
@@ -137,14 +130,15 @@ def test_states_are_stored_however_the_command_ends(laptop: Laptop, server: SshS
     for line in process.stdout:
         if '"running"' in line:
             break
-    process.send_signal(signal.SIGTERM)
-    assert laptop.finish(process).code == 128 + signal.SIGTERM
+    with kept_running(server, "r"):
+        process.send_signal(signal.SIGTERM)
+        assert laptop.finish(process).code == 128 + signal.SIGTERM
     assert [run["phase"] for run in listed(laptop)] == ["running"]
     detached = laptop.run("run", "selftest", "--host", "gpu1", "--run-id", "d", "--detach")
     assert detached.code == 0
     assert {run["phase"] for run in listed(laptop)} <= {"queued", "starting", "running", "succeeded"}
     assert laptop.run("attach", "r").code == 0
-    time.sleep(0.2)
+    wait_for_phase(server, "d", "succeeded")
     assert laptop.run("status", "--host", "gpu1").code == 0
     assert {run["run_id"]: run["phase"] for run in listed(laptop)} == {"r": "succeeded", "d": "succeeded"}
 
@@ -158,7 +152,7 @@ def test_a_reader_that_goes_away_detaches(laptop: Laptop, server: SshServer) -> 
     process.stdout.close()
     with process.stderr as stream:
         err = stream.read()
-    assert process.wait(30) == 9, err
+    assert process.wait(PATIENCE_S) == 9, err
     assert err == "detached; job goes on\nattach with: eagle3-remote attach r --host gpu1\n"
     assert laptop.run("attach", "r").code == 0
 

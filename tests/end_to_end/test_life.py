@@ -7,14 +7,9 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 
+from tests.support.host_runs import kept_running, phase, state_file, wait_for_phase
 from tests.support.laptop import Laptop
-from tests.support.patience import wait_for
 from tests.support.sshd import SshServer, session_pids
-
-
-def phase(server: SshServer, run_id: str) -> str:
-    state = server.home / ".eagle3-remote" / "runs" / run_id / "state.json"
-    return str(json.loads(state.read_text())["phase"]) if state.exists() else "none"
 
 
 def test_a_second_run_ships_nothing_and_says_so(laptop: Laptop, server: SshServer) -> None:
@@ -44,8 +39,9 @@ def test_json_events_end_with_the_result(laptop: Laptop) -> None:
 def test_everything_works_from_another_laptop(
     laptop: Laptop, new_laptop: Callable[[str], Laptop], server: SshServer
 ) -> None:
-    launched = laptop.run("run", "selftest", "--host", "gpu1", "--detach", "--duration-s", "30", "--run-id", "r1")
+    launched = laptop.run("run", "selftest", "--host", "gpu1", "--detach", "--duration-s", "120", "--run-id", "r1")
     assert (launched.code, launched.out) == (0, "r1\n")
+    wait_for_phase(server, "r1", "running")
     other = new_laptop("other")
     other.add_host("box", server)
     asked = other.run("status", "r1", "--host", "box", "--json")
@@ -64,14 +60,14 @@ def test_everything_works_from_another_laptop(
 
 
 def test_ctrl_c_detaches_and_attach_goes_on(laptop: Laptop, server: SshServer) -> None:
-    process = laptop.start("run", "selftest", "--host", "gpu1", "--duration-s", "4", "--run-id", "r2")
-    wait_for(lambda: phase(server, "r2") == "running", "the job to run")
-    process.send_signal(signal.SIGINT)
-    done = laptop.finish(process)
-    assert done.code == 9
-    assert "detached; job goes on" in done.err
-    assert "eagle3-remote attach r2 --host gpu1" in done.err
-    assert phase(server, "r2") == "running"
+    process = laptop.start("run", "selftest", "--host", "gpu1", "--duration-s", "2", "--run-id", "r2")
+    with kept_running(server, "r2"):
+        process.send_signal(signal.SIGINT)
+        done = laptop.finish(process)
+        assert done.code == 9
+        assert "detached; job goes on" in done.err
+        assert "eagle3-remote attach r2 --host gpu1" in done.err
+        assert phase(server, "r2") == "running"
     again = laptop.run("attach", "r2")
     assert again.code == 0, again.err
     result = laptop.store / "runs" / "r2" / "result"
@@ -80,10 +76,10 @@ def test_ctrl_c_detaches_and_attach_goes_on(laptop: Laptop, server: SshServer) -
 
 def test_a_killed_laptop_process_loses_nothing(laptop: Laptop, server: SshServer) -> None:
     process = laptop.start("run", "selftest", "--host", "gpu1", "--duration-s", "2", "--run-id", "r3")
-    wait_for(lambda: phase(server, "r3") == "running", "the job to run")
+    wait_for_phase(server, "r3", "running")
     process.send_signal(signal.SIGKILL)
     assert laptop.finish(process).code == -signal.SIGKILL
-    wait_for(lambda: phase(server, "r3") == "succeeded", "the job to end on its own")
+    wait_for_phase(server, "r3", "succeeded")
     assert laptop.run("attach", "r3").code == 0
     events = (laptop.store / "runs" / "r3" / "events.jsonl").read_bytes()
     assert events == (server.home / ".eagle3-remote" / "runs" / "r3" / "events.jsonl").read_bytes()
@@ -105,8 +101,8 @@ def test_two_laptops_with_the_same_run_id(
 
 
 def test_the_link_dies_while_a_job_runs(laptop: Laptop, server: SshServer) -> None:
-    process = laptop.start("run", "selftest", "--host", "gpu1", "--duration-s", "4", "--run-id", "r4")
-    wait_for(lambda: phase(server, "r4") == "running", "the job to run")
+    process = laptop.start("run", "selftest", "--host", "gpu1", "--duration-s", "2", "--run-id", "r4")
+    wait_for_phase(server, "r4", "running")
     for pid in session_pids(server):
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
@@ -118,9 +114,8 @@ def test_the_link_dies_while_a_job_runs(laptop: Laptop, server: SshServer) -> No
 def test_kill_of_worker_and_supervisor(laptop: Laptop, server: SshServer) -> None:
     for run_id, victim, code, word in (("w", "worker_pid", 21, "SIGKILL"), ("s", "supervisor_pid", 25, "supervisor")):
         process = laptop.start("run", "selftest", "--host", "gpu1", "--duration-s", "60", "--run-id", run_id)
-        state = server.home / ".eagle3-remote" / "runs" / run_id / "state.json"
-        wait_for(lambda run_id=run_id: phase(server, run_id) == "running", "the job to run")
-        os.kill(json.loads(state.read_text())[victim], signal.SIGKILL)
+        wait_for_phase(server, run_id, "running")
+        os.kill(json.loads(state_file(server, run_id).read_text())[victim], signal.SIGKILL)
         done = laptop.finish(process)
         assert done.code == code, done.err
         assert word in done.err
