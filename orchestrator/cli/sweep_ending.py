@@ -26,17 +26,17 @@ def sweep_session(
 
 
 def follow_home(run_id: str, session: "HostSession", store: "Store", tell: "Tell") -> None:
-    """Follow the sweep to its end, then bring everything home."""
+    """Follow the sweep to its end, then bring everything home. Raises DetachedError at Ctrl-C: the sweep goes on."""
     from orchestrator import pipeline, sweeping
     from orchestrator.sweep_collecting import collect
 
     try:
         pipeline.attach(session, run_id, store, tell)
-    except DetachedError as left:
-        left.hint = f"follow with: eagle3-remote sweep follow {run_id} --host {session.name}"
-        raise
-    for problem in collect(sweeping.ask(session, run_id, store), session, store, tell):
-        console.warn(problem)
+        for problem in collect(sweeping.ask(session, run_id, store), session, store, tell):
+            console.warn(problem)
+    except (DetachedError, KeyboardInterrupt):
+        hint = f"follow with: eagle3-remote sweep follow {run_id} --host {session.name}"
+        raise DetachedError("detached; the sweep goes on, and what came home stays", hint=hint) from None
 
 
 def show_end(run_id: str, store: "Store", *, as_json: bool) -> None:

@@ -21,9 +21,15 @@ HEADS = {
 }
 """What the text shows; the values have the rest as well."""
 LEGEND = (
-    "n = blocks measured of those planned, each a start of its own; [..] is the 95 % interval, from the starts; "
-    "against plain = change of tok/s against plain decoding at the same load, verdicts corrected over the table "
-    "(Benjamini-Hochberg). Confirm a winner in runs of its own: the best of many looks better than it is."
+    "n = blocks measured of those planned, each a start of its own; [..] is the 95 % interval: of tok/s over the "
+    "starts, of the others over prompts or rows."
+)
+COMPARED = (
+    "against plain = change of tok/s against plain decoding at the same load; verdicts are corrected over the table "
+    "(Benjamini-Hochberg)."
+)
+UNCONFIRMED = (
+    "The best of many looks better than it is: `eagle3-remote sweep confirm {run_id}` measures the best afresh."
 )
 
 
@@ -54,7 +60,10 @@ def table_text(table: SweepTable, width: int) -> str:
         lines += ["", *wrapped(_absent(table), width)]
     lines += _recommendation(table, width)
     if table.metrics:
-        lines += ["", *wrapped(LEGEND, width)]
+        legend = f"{LEGEND} {COMPARED}" if is_compared else LEGEND
+        if is_compared and table.job.confirms is None:
+            legend += f" {UNCONFIRMED.format(run_id=table.run_id)}"
+        lines += ["", *wrapped(legend, width)]
         lines += [
             line for name in shown for line in wrapped(f"{HEADS[name]}: {table.definitions.get(name, UNKNOWN)}", width)
         ]

@@ -119,8 +119,17 @@ def table(run_id: str, host: str, job: SweepJob, progress: Progress, sets: Mappi
         rows=rows,
         metrics=tuple(name for name in SHOWN if any(name in row.figures for row in rows)),
         absent=tuple(sorted(absent)),
-        definitions={series.metric: series.definition for item in whole.values() for series in item.series},
+        definitions=_definitions(list(whole.values())),
     )
+
+
+def _definitions(measured: Sequence[Measurement]) -> dict[str, str]:
+    """By metric; where points have several, as chains of several lengths, all of them."""
+    found: dict[str, dict[str, None]] = {}
+    for item in measured:
+        for series in item.series:
+            found.setdefault(series.metric, {})[series.definition] = None
+    return {metric: " | ".join(words) for metric, words in found.items()}
 
 
 def _measurements(

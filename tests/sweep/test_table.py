@@ -123,3 +123,23 @@ def test_nothing_is_recommended_of_one_start_each() -> None:
     one_block = confirm(job, "night", ['{"num_steps": 3}'], blocks=1, seed=0)
     text = table_text(night(one_block, len(one_block.units)), 110)
     assert text.count("no recommendation, none is surely better than plain decoding") == 2
+
+
+def test_every_definition_of_a_figure_is_told_and_no_comparison_where_there_is_none() -> None:
+    job = planned()
+    sets = {}
+    for unit in job.units[:2]:
+        asked = job_of_unit(job, unit)
+        assert isinstance(asked, BenchJob)
+        one = measurement(asked, 1, unit.unit_id, 1.0)
+        series = dataclasses.replace(one.series[0], definition=f"as {unit.unit_id} counts")
+        found = (dataclasses.replace(one, series=(series,)),)
+        sets[unit.unit_id] = MeasurementSet(run_id="r", origin="own", tool="t", job_kind="bench", measurements=found)
+    attempts = [attempt(unit, unit.unit_id, "measured") for unit in job.units[1:2]]
+    text = table_text(table("night", "gpu1", job, progress_of(job, attempts, "running"), sets), 110)
+    assert "tok/s: as u0001 counts" in text
+    assert "against plain" not in text
+    attempts.append(attempt(job.units[0], "u0000", "measured"))
+    text = table_text(table("night", "gpu1", job, progress_of(job, attempts, "running"), sets), 110)
+    assert "tok/s: as u0000 counts | as u0001 counts" in text
+    assert "`eagle3-remote sweep confirm night`" in text
