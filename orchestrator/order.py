@@ -15,6 +15,7 @@ from orchestrator.errors import ClaimedError, ConfigError
 from orchestrator.jobfile import PlannedJob
 from orchestrator.records import RunHost, RunRecord
 from orchestrator.remote.session import HostSession
+from orchestrator.secret_settings import require_no_secret_of_host
 from remote_payload.schema import RunSpec, Setting, to_json
 from remote_payload.schema.waiting import Waiting
 
@@ -61,7 +62,11 @@ def record_of(order: Order, session: HostSession, python: str) -> RunRecord:
 
 
 def at_host(planned: PlannedJob, name: str, host: HostConfig) -> PlannedJob:
-    """The job with what the host's configuration adds: how its servers are started, unless the job says so itself."""
+    """The job with what the host's configuration adds: how its servers are started, unless the job says so itself.
+
+    Raises ConfigError for a secret in what the host's configuration would have written down.
+    """
+    require_no_secret_of_host(name, host.environment, host.exec_prefix)
     job = planned.job
     if not host.exec_prefix or getattr(job, "exec_prefix", None) != ():  # kinds that start no server have no such key
         return planned

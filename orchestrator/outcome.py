@@ -24,18 +24,16 @@ _BY_FAILURE: dict[str, type[JobError] | type[HostNotReadyError]] = {
 }
 
 
-def error_of(
-    state: RunState, *, job_kind: str, host: str, root: str = "~/.eagle3-remote"
-) -> JobError | HostNotReadyError | None:
+def error_of(state: RunState, *, job_kind: str, host: str) -> JobError | HostNotReadyError | None:
     """The error that a terminal state means; None for a run that succeeded or is not over.
 
-    `host` is its name as the user gave it, for the command that goes on with the work; `root`: the tool's there.
+    `host` is its name as the user gave it, for the command that goes on with the work.
     """
     run, again = f"run {state.run_id}", _again(state.run_id, job_kind, host)
     logs = f"`eagle3-remote logs {state.run_id}` shows what the job printed"
     if state.phase == "failed":
         if job_kind == "bench" and state.failure is not None:
-            return _failed_bench(state.failure, f"{root}/runs/{state.run_id}/server-N.log on {host}", logs)
+            return _failed_bench(state.failure, logs)
         return _failed(state, logs)
     if state.phase == "killed":
         return JobKilledError(f"{run}: the job was ended by {state.signal or 'a signal'}", hint=f"{logs}; {again}")
@@ -82,12 +80,10 @@ def _failed(state: RunState, logs: str) -> JobError | HostNotReadyError:
     return _BY_FAILURE.get(failure.kind, JobError)(_words(failure), hint=failure.hint or logs)
 
 
-def _failed_bench(failure: Failure, log: str, logs: str) -> JobError | HostNotReadyError:
-    """In flags; with the place of the server's log, which is too long to come home."""
+def _failed_bench(failure: Failure, logs: str) -> JobError | HostNotReadyError:
+    """In flags. Where the server's log is, too long to come home, the details say: not every server has one of ours."""
     hint = None if failure.hint is None else told_in_flags("bench", failure.hint)
-    if failure.kind == "server":
-        hint = "; ".join([*([] if hint is None else [hint]), f"its whole log: {log}"])
-    elif failure.kind == "rows" and hint is None:
+    if failure.kind == "rows" and hint is None:
         hint = "each line of --prompts is an object with `input_ids`, `messages` or `text`"
     told = replace(failure, message=told_in_flags("bench", failure.message), hint=hint)
     return _BY_FAILURE.get(failure.kind, JobError)(_words(told), hint=told.hint or logs)

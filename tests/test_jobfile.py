@@ -131,6 +131,10 @@ def test_a_mistake_speaks_of_flags_but_for_what_a_file_has_set() -> None:
         ({"server_args": ["--x", "redis://me:k-123@db"]}, "--server-arg: a secret in the value of --x would"),
         ({"server_environment": ["A=b", "HF_TOKEN=k-123"]}, "--server-env: the value of HF_TOKEN would"),
         ({"server_environment": ["DB=redis://me:k-123@db"]}, "--server-env: the value of DB would"),
+        ({"server_environment": ["GITHUB_PAT=k-123"]}, "--server-env: the value of GITHUB_PAT would"),
+        ({"server_environment": ["AWS_ACCESS_KEY_ID=k-123"]}, "--server-env: the value of AWS_ACCESS_KEY_ID would"),
+        ({"exec_prefix": ["env", "HF_TOKEN=k-123"]}, "--exec-prefix: the value of HF_TOKEN would"),
+        ({"model": "https://me:k-123@hub/m"}, "--model: the password of the address would"),
         ({"attach_url": "http://me:k-123@gpu1:30000"}, "`--attach-url` must be like http://127.0.0.1:30000, without a"),
         ({"attach_url": "http://gpu1:30000?api_key=k-123"}, "`--attach-url` must be like http://127.0.0.1:30000"),
     ],
@@ -148,6 +152,10 @@ def test_a_secret_is_refused_before_it_is_written_anywhere(settings: dict[str, o
         {"server_args": ["--api-key-env", "--enable-metrics"]},
         {"server_args": ["--tokenizer-path", "/m", "--json-model-override-args", '{"key": "a"}']},
         {"server_environment": ["TOKENIZERS_PARALLELISM=false", "SGLANG_INIT_NEW_TOKEN_RATIO=0.7", "A=MY_KEY=c"]},
+        {
+            "server_environment": ["PATH=/bin", "XAUTHORITY=/x", "HF_HOME=/h"],
+            "exec_prefix": ["env", "HF_HOME=/h", "-i"],
+        },
         {"server_environment": ["SGLANG_X_KEY=1"], "attach_url": "http://gpu1:30000/v1"},
     ],
 )

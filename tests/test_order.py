@@ -1,6 +1,9 @@
 from typing import Any
 
+import pytest
+
 from orchestrator.config import HostConfig
+from orchestrator.errors import ConfigError
 from orchestrator.jobfile import PlannedJob
 from orchestrator.order import at_host
 from remote_payload.schema import SelftestJob, Setting
@@ -35,3 +38,20 @@ def test_a_job_that_starts_no_server_is_left_alone() -> None:
 def test_a_host_without_a_prefix_adds_nothing() -> None:
     asked = planned(BenchJob(model="/m"))
     assert at_host(asked, "gpu1", HostConfig(ssh="gpu1")) is asked
+
+
+@pytest.mark.parametrize(
+    ("settings", "where"),
+    [
+        ({"exec_prefix": ("docker", "exec", "-e", "HF_TOKEN=k-123", "sglang")}, "`exec_prefix`: the value of HF_TOKEN"),
+        ({"exec_prefix": ("run", "--api-key", "k-123")}, "`exec_prefix`: the value of --api-key"),
+        ({"environment": {"WANDB_API_KEY": "k-123"}}, "`environment`: the value of WANDB_API_KEY"),
+    ],
+)
+def test_a_secret_in_a_hosts_configuration_is_refused_whatever_the_job(settings: dict[str, Any], where: str) -> None:
+    for job in (BenchJob(model="/m"), SelftestJob()):
+        with pytest.raises(ConfigError) as caught:
+            at_host(planned(job), "gpu1", HostConfig(ssh="gpu1", **settings))
+        assert where in caught.value.message
+        assert "k-123" not in f"{caught.value.message}{caught.value.hint}"
+        assert "`secrets` of the host" in (caught.value.hint or "")

@@ -116,7 +116,7 @@ ARROWS = {
     "sweep_report": {"sweeping", "sweep", "measurements", "store", "records", "errors"},
     "estimating": {"store", "errors"},
     "sweep": {"sweep", "compare", "jobfile", "secret_settings", "config", "records", "errors"},
-    "order": {"jobfile", "remote", "records", "config", "errors"},
+    "order": {"jobfile", "secret_settings", "remote", "records", "config", "errors"},
     "following": {"remote", "store", "records", "updates", "errors"},
     "remote": {"remote", "records", "config", "updates", "errors"},
     "store": {"store", "records", "errors"},

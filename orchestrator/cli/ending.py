@@ -36,7 +36,7 @@ def end(
     error, report = None, None
     if record.state is not None:
         host = record.host
-        error = error_of(record.state, job_kind=record.job_kind, host=host.name, root=host.root)
+        error = error_of(record.state, job_kind=record.job_kind, host=host.name)
     judgments = judge_run(record, store, junit=junit)
     if judgments and as_json:
         show_judged(record.run_id, judgments, as_json=True)

@@ -2,10 +2,10 @@
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from orchestrator.compare.served_acceptance import Acceptance, acceptance
-from orchestrator.compare.served_pairing import LEAST_TOKENS, LENGTHS_APART, Pairing, pair
+from orchestrator.compare.served_pairing import LEAST_TOKENS, LENGTHS_APART, Pairing, corrected, pair
 from orchestrator.compare.served_part import Part, unfinished
 from orchestrator.compare.served_speed import Speed, point_seconds, speed
 from orchestrator.compare.stats import UNKNOWN
@@ -14,6 +14,7 @@ from remote_payload.schema.bench import BenchResult, PointFacts, RequestSample, 
 CLIENT_BOUND = 0.7
 """CPU seconds of the client a second of wall time from which on it may be what holds the load back: it has one
 interpreter, which cannot use more than one core."""
+MOST_STEPS = 64
 CACHED_APART = 0.05
 """Difference of the cached shares of the prompt tokens beyond which two sides did not do the same work."""
 
@@ -32,6 +33,11 @@ class Draft:
     def ceiling(self) -> int | None:
         """The largest accept length there is: num_steps + 1, never the number of draft tokens; None = not known."""
         return None if self.num_steps is None or self.adaptive else self.num_steps + 1
+
+    @property
+    def depth(self) -> int | None:
+        """How many drafts of a chain there are; None = not known, or more than any drafter makes."""
+        return None if self.ceiling is None or not 1 <= self.ceiling - 1 <= MOST_STEPS else self.ceiling - 1
 
     @property
     def nodes(self) -> int | None:
@@ -123,14 +129,17 @@ def served_figures(result: BenchResult, requests: Sequence[RequestSample]) -> Se
     """Make the figures. Points with failed requests count as failures and give no throughput."""
     keys = dict.fromkeys((point.side, point.concurrency, point.request_rate) for point in result.points)
     contents = result.workload.prompt_sha256
-    loads = tuple(_load(key, result.points, requests, contents) for key in keys)
+    draft = draft_of(result.servers)
+    loads = tuple(_load(key, result.points, requests, (contents, draft.depth)) for key in keys)
     plain = {load.key: load for load in loads if load.side == "plain"}
     greedy = result.workload.temperature == 0
-    pairs = tuple(
+    pairs = [
         _paired(load, plain[load.key], greedy=greedy) for load in loads if load.side == "spec" and load.key in plain
-    )
+    ]
+    sure = corrected([item.pairing for item in pairs])
+    pairs = [replace(item, pairing=pairing) for item, pairing in zip(pairs, sure, strict=True)]
     part = unfinished(result, tuple(item.point for item in requests))
-    return ServedFigures(loads=loads, pairs=pairs, draft=draft_of(result.servers), part=part)
+    return ServedFigures(loads=loads, pairs=tuple(pairs), draft=draft, part=part)
 
 
 def draft_of(servers: Sequence[ServerFacts]) -> Draft:
@@ -172,8 +181,9 @@ def _load(
     key: tuple[Side, int | None, float | None],
     all_points: Sequence[PointFacts],
     requests: Sequence[RequestSample],
-    contents: Sequence[str],
+    asked: tuple[Sequence[str], int | None],
 ) -> LoadFigures:
+    """`asked`: what each prompt holds, where told, and how deep the server drafts."""
     side, users, rate = key
     points = tuple(
         point for point in all_points if (point.side, point.concurrency, point.request_rate) == (side, users, rate)
@@ -193,7 +203,7 @@ def _load(
         requests=measured,
         failed=max(sum(point.failed for point in points), sum(item.error is not None for item in own)),
         speed=speed(by_point),
-        acceptance=acceptance(measured, contents),
+        acceptance=acceptance(measured, *asked),
         cached_share=sum(item.cached_tokens or 0 for item in known) / prompt_tokens if prompt_tokens else None,
         client_cpu=_worst(points, lambda point: point.client_cpu_s),
         client_waited=_worst(points, lambda point: point.client_waited_s),

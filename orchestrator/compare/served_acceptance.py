@@ -71,10 +71,13 @@ class Acceptance:
         return self.correct_drafts / (self.verify_steps * (num_draft_tokens - 1))
 
 
-def acceptance(requests: Sequence[RequestSample], contents: Sequence[str] = ()) -> Acceptance | None:
+def acceptance(
+    requests: Sequence[RequestSample], contents: Sequence[str] = (), depth: int | None = None
+) -> Acceptance | None:
     """Acceptance over good requests; None where no answer tells of a verify step: that is unknown, not 1.00.
 
-    `contents`: what each prompt of the workload holds, where that is told; equal ones are one prompt.
+    `contents`: what each prompt of the workload holds, where that is told; equal ones are one prompt. `depth`: how many
+    steps the server drafts; SGLang trims a histogram's trailing zeros, and a depth that nothing reached is 0 %.
     """
     told = [item for item in requests if item.verify_steps]
     if not told:
@@ -97,7 +100,7 @@ def acceptance(requests: Sequence[RequestSample], contents: Sequence[str] = ()) 
         tokens_per_verify_macro=sum(per_verify) / len(per_verify),
         per_request=tuple(lengths or per_verify),
         histogram=histogram,
-        depths=() if histogram is None else depth_profile(histogram),
+        depths=() if histogram is None else depth_profile([*histogram, *[0] * ((depth or 0) + 1 - len(histogram))]),
     )
 
 

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from orchestrator.compare.served_speed import LEAST_REPEATS, Speed
+from orchestrator.compare.statistics.effect import tail
+from orchestrator.compare.statistics.multiplicity import ALPHA, holm
 from orchestrator.compare.stats import (
     CONFIDENCE,
     UNKNOWN,
@@ -50,6 +52,8 @@ class Pairing:
     """The control: prompts whose plain output is the same in every repeat, of those repeated."""
     refused: str | None = None
     """Why the two sides did not do the same work, so that there is neither S nor r; None = they did."""
+    p_adjusted: float | None = None
+    """Of S = 1, by Holm's correction over the loads of the run; None = not tested."""
 
     @property
     def break_even(self) -> float | None:
@@ -63,9 +67,12 @@ class Pairing:
 
     @property
     def pays(self) -> bool | None:
-        """Whether speculation is surely faster (True) or surely slower (False); None = no telling."""
+        """Whether speculation is surely faster (True) or surely slower (False); None = no telling.
+
+        By the interval, and where several loads were measured also after the correction for looking so often.
+        """
         low, high = self.speedup.low, self.speedup.high
-        if low is None or high is None:
+        if low is None or high is None or (self.p_adjusted or 0.0) > ALPHA:
             return None
         return True if low > 1 else False if high < 1 else None
 
@@ -107,6 +114,25 @@ def pair(
         return found
     cost = step_cost_of(accept_length, speedup)
     return replace(found, step_cost=cost.value, step_cost_low=cost.low, step_cost_high=cost.high)
+
+
+def corrected(pairings: Sequence[Pairing]) -> tuple[Pairing, ...]:
+    """The same with `p_adjusted`: of eight equal loads one in three runs would otherwise call one faster or slower."""
+    tested = [(index, p) for index, one in enumerate(pairings) if (p := _p(one.speedup)) is not None]
+    result = list(pairings)
+    for (index, _), p in zip(tested, holm([p for _, p in tested]), strict=True):
+        result[index] = replace(pairings[index], p_adjusted=p)
+    return tuple(result)
+
+
+def _p(speedup: Estimate) -> float | None:
+    """Two-sided, of log S = 0: Student's t over the pairs of repeats."""
+    error = speedup.standard_error
+    if not speedup.value or error is None:
+        return None
+    if error == 0:
+        return 0.0 if speedup.value != 1 else 1.0
+    return 2 * tail(-abs(math.log(speedup.value)) / error, speedup.rows - 1)
 
 
 def speedup_of(spec: Sequence[float], plain: Sequence[float]) -> Estimate:

@@ -101,13 +101,18 @@ def spread(values: Sequence[float], *, upwards: bool = True) -> Spread:
 
 
 def mean_of_repeats(values: Sequence[float]) -> Estimate:
-    """Mean with Student's interval over repeats; none below three of them."""
+    """Mean with Student's interval over repeats, of its logarithm (delta method): a speed is never negative.
+
+    None below three repeats.
+    """
     n = len(values)
     if n < LEAST_REPEATS:
         return Estimate(value=statistics.fmean(values) if values else None, rows=n)
     mean, error = statistics.fmean(values), statistics.stdev(values) / math.sqrt(n)
-    half = student_t_quantile(0.5 + CONFIDENCE / 2, n - 1) * error
-    return Estimate(value=mean, low=mean - half, high=mean + half, standard_error=error, rows=n)
+    if not mean:
+        return Estimate(value=mean, standard_error=error, rows=n)
+    factor = math.exp(student_t_quantile(0.5 + CONFIDENCE / 2, n - 1) * error / mean)
+    return Estimate(value=mean, low=mean / factor, high=mean * factor, standard_error=error, rows=n)
 
 
 def _percentile(ordered: Sequence[float], share: float) -> float | None:

@@ -13,6 +13,7 @@ from orchestrator.diagnosis.served_measurement import CACHE, check_load, warm_to
 from orchestrator.diagnosis.served_pairs import check_pairs
 from orchestrator.diagnosis.served_verdict import ServedVerdict
 from orchestrator.diagnosis.served_whole import check_answers, check_machine, check_warm_up, check_workload
+from orchestrator.diagnosis.validity import judge_loads
 from remote_payload.schema.bench import BenchResult, RequestSample
 from remote_payload.schema.bench_machine import MachineSample
 
@@ -52,9 +53,15 @@ def diagnose_served(
     unique = tuple({(item.title, item.outcome, item.summary): item for item in results}.values())
     found = [item for item in unique if item.outcome == "finding"]
     findings = tuple(sorted(found, key=lambda item: SEVERITIES.index(item.severity or "note")))
-    verdict, line = top_line(result, figures, harness)
+    judged = judge_loads(result, requests, figures, machine)
+    voided = tuple(dict.fromkeys(reason for load in judged.values() for reason in load.invalid))
+    verdict, line = top_line(result, figures, harness, voided)
     weighty = [item for item in findings if item.severity in ("fatal", "serious")]
-    also = [f"also: {item.summary}" for item in weighty if item.title not in _TOLD.get(verdict, ())]
+    also = [
+        f"also: {item.summary}"
+        for item in weighty
+        if item.title not in _TOLD.get(verdict, ()) and item.summary not in line
+    ]
     fix = tuple(dict.fromkeys(text for item in weighty for text in item.remedy))
     headline = "; ".join([line, *dict.fromkeys(also)])
     return ServedDiagnosis(verdict=verdict, headline=headline, fix=fix, results=unique, findings=findings)

@@ -11,11 +11,20 @@ from orchestrator.diagnosis.served_tool import harness_line
 from orchestrator.diagnosis.served_verdict import ServedVerdict
 from remote_payload.schema.bench import BenchResult
 
+WIDE = 1.25
+"""From so much between the ends of the step cost's interval on, its middle is no break-even to speak of."""
+
 
 def top_line(
-    result: BenchResult, figures: ServedFigures, harness: Sequence[HarnessFigures] = ()
+    result: BenchResult,
+    figures: ServedFigures,
+    harness: Sequence[HarnessFigures] = (),
+    voided: Sequence[str] = (),
 ) -> tuple[ServedVerdict, str]:
-    """The verdict and its sentence; what stands first here hides what follows."""
+    """The verdict and its sentence; what stands first here hides what follows.
+
+    `voided`: what makes a load no measurement for everybody who compares it later.
+    """
     if figures.part is not None:
         return "invalid", f"the run ended early, {figures.part.words}: no measurement"
     if not figures.loads:
@@ -36,9 +45,10 @@ def top_line(
             f"plain decoding looks too slow {load_words(worst.plain)} (step cost r = {worst.pairing.step_cost:.2f} "
             f"< 1): the speed-up cannot be trusted"
         )
-    if figures.pairs:
-        return _paired(figures.pairs, figures.draft)
-    return "measured", "; ".join(measured_words(load, figures.draft) for load in (spec or figures.loads)[:1])
+    if voided:
+        return "invalid", f"{'; '.join(voided)}: no measurement"
+    alone = "; ".join(measured_words(load, figures.draft) for load in (spec or figures.loads)[:1])
+    return _paired(figures.pairs, figures.draft) if figures.pairs else ("measured", alone)
 
 
 def direction(item: PairedLoad) -> int:
@@ -113,11 +123,19 @@ def _pair_words(item: PairedLoad, draft: Draft) -> str:
         )
     else:
         word = {1: "faster than", -1: "slower than", 0: "not surely different from"}[direction(item)]
-        line = f"{word} plain decoding {_where(item)}: {figures}"
+        line = f"{word} plain decoding {_where(item)}: {figures}{_only_by_itself(item)}"
     if pairing.accept_length is None:
         return line
     ceiling = "" if draft.ceiling is None else f" of {draft.ceiling}"
     return f"{line} at accept length {pairing.accept_length:.2f}{ceiling}{_cost_words(item, draft)}"
+
+
+def _only_by_itself(item: PairedLoad) -> str:
+    """Where the load alone would have decided, but not among so many."""
+    speedup = item.pairing.speedup
+    if direction(item) or speedup.low is None or speedup.high is None or speedup.low <= 1 <= speedup.high:
+        return ""
+    return " (by itself it would be, not after Holm's correction over the loads)"
 
 
 def _cost_words(item: PairedLoad, draft: Draft) -> str:
@@ -128,6 +146,10 @@ def _cost_words(item: PairedLoad, draft: Draft) -> str:
     if low is None or high is None:
         return f"; a speculative step costs about {cost:.2f} plain steps (no interval, so no break-even)"
     line = f"; a speculative step costs {cost:.2f} ({low:.2f} to {high:.2f}) plain steps, "
-    if draft.ceiling is not None and cost >= draft.ceiling:
+    if draft.ceiling is not None and low >= draft.ceiling:
         return f"{line}so it cannot pay: no accept length is above {draft.ceiling}"
+    if draft.ceiling is not None and high >= draft.ceiling:
+        return f"{line}so whether it can pay at all is open: no accept length is above {draft.ceiling}"
+    if high > WIDE * low:
+        return f"{line}so it pays above an accept length of {low:.2f} to {high:.2f}, more --repeats tell it closer"
     return f"{line}so it pays above that accept length"

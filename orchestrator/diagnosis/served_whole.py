@@ -12,6 +12,12 @@ TEXT = Subject(check="load", title="text")
 WARM_UP = Subject(check="load", title="warm-up")
 MACHINE = Subject(check="load", title="GPU clocks")
 
+SLOWDOWNS = {0x08: "hardware slowdown", 0x20: "software thermal limit", 0x40: "heat", 0x80: "power brake"}
+"""Bits of nvidia-smi's active clock reasons that slow a GPU below what it can (nvml.h, nvmlClocksEventReason*)."""
+USUAL = {0x01: "idle", 0x02: "clocks set by an application", 0x04: "power cap", 0x10: "sync boost", 0x100: "display"}
+"""The others: a power cap is the usual state of a GPU at work."""
+BUSY = 0.5
+"""Share of time busy from which on a GPU counts as at work."""
 CLOCK_SPREAD = 0.05
 """Relative spread of the SM clock within a run beyond which the machine is part of what was measured."""
 
@@ -76,13 +82,57 @@ def check_warm_up(points: Sequence[PointFacts]) -> Iterator[CheckResult]:
     )
 
 
+def slowdowns(samples: Sequence[MachineSample]) -> tuple[tuple[int, str], ...]:
+    """(GPU, why) of those that were held back while they worked; each once, in order of time."""
+    found: dict[tuple[int, str], None] = {}
+    for item in samples:
+        if item.gpu is not None and (item.utilization or 0) > BUSY:
+            bits = _bits(item.throttle)
+            found |= {(item.gpu, words): None for bit, words in SLOWDOWNS.items() if bits & bit}
+    return tuple(found)
+
+
+def _bits(text: str | None) -> int:
+    try:
+        return int(text or "0", 16)
+    except ValueError:
+        return 0  # words of another tool
+
+
+def reasons_in_words(samples: Sequence[MachineSample]) -> str:
+    """Every reason that was given for a clock below the highest, slowing or not."""
+    found = 0
+    for item in samples:
+        found |= _bits(item.throttle)
+    words = [text for bit, text in {**USUAL, **SLOWDOWNS}.items() if found & bit]
+    return ", ".join(words) or "none"
+
+
 def check_machine(samples: Sequence[MachineSample]) -> Iterator[CheckResult]:
     """Clocks that moved, or were held back, while it was measured."""
-    busy = [item for item in samples if item.gpu is not None and item.sm_clock_mhz and (item.utilization or 0) > 0.5]
+    for gpu, why in slowdowns(samples):
+        own = [item for item in samples if item.gpu == gpu and (item.utilization or 0) > BUSY]
+        yield MACHINE.finding(
+            f"GPU {gpu} was slowed down while it was measured: {why}",
+            severity="serious",
+            cause="engine",
+            evidence=tuple(
+                Evidence(name=name, value=f"{min(values):.0f} .. {max(values):.0f} {unit}")
+                for name, unit, values in (
+                    ("SM clock, least and most", "MHz", [item.sm_clock_mhz for item in own if item.sm_clock_mhz]),
+                    ("temperature, least and most", "C", [item.temperature_c for item in own if item.temperature_c]),
+                    ("power, least and most", "W", [item.power_w for item in own if item.power_w]),
+                )
+                if values
+            ),
+            remedy=("see to its cooling and power, or take another GPU, and measure again",),
+            refuted_by="the same throughput with no reason given",
+        )
+    busy = [item for item in samples if item.gpu is not None and item.sm_clock_mhz and (item.utilization or 0) > BUSY]
     for gpu in sorted({item.gpu for item in busy if item.gpu is not None}):
         clocks = sorted(item.sm_clock_mhz or 0 for item in busy if item.gpu == gpu)
         spread = (clocks[-1] - clocks[0]) / clocks[-1]
-        reasons = sorted({item.throttle for item in busy if item.gpu == gpu and item.throttle})
+        reasons = reasons_in_words([item for item in busy if item.gpu == gpu])
         if spread > CLOCK_SPREAD:
             yield MACHINE.finding(
                 f"GPU {gpu}'s clock moved by {100 * spread:.0f} % while it was measured",
@@ -90,7 +140,7 @@ def check_machine(samples: Sequence[MachineSample]) -> Iterator[CheckResult]:
                 cause="engine",
                 evidence=(
                     Evidence(name="SM clock, least and most", value=f"{clocks[0]:.0f} .. {clocks[-1]:.0f} MHz"),
-                    Evidence(name="reasons given", value=", ".join(reasons) or "none"),
+                    Evidence(name="reasons given", value=reasons),
                 ),
                 remedy=("compare only sides measured in turn (--repeats), or lock the clocks on the host",),
                 refuted_by="the same throughput at a steady clock",

@@ -14,13 +14,9 @@ from orchestrator.compare.served_part import EARLY
 from orchestrator.diagnosis.finding import CheckResult
 from orchestrator.diagnosis.served_measurement import CACHE, REQUESTS, TRAFFIC, check_load
 from orchestrator.diagnosis.served_pairs import BASELINE, check_baseline
-from orchestrator.diagnosis.served_whole import check_answers, check_machine, check_workload
+from orchestrator.diagnosis.served_whole import check_answers, check_machine, check_workload, slowdowns
 from remote_payload.schema.bench import BenchResult, RequestSample
 from remote_payload.schema.bench_machine import MachineSample
-
-SLOWDOWNS = {0x08: "hardware slowdown", 0x20: "software thermal limit", 0x40: "heat", 0x80: "power brake"}
-"""Bits of nvidia-smi's active clock reasons that slow a GPU below what it can; a power cap is its usual state."""
-BUSY = 0.5
 
 
 def judge_loads(
@@ -71,19 +67,5 @@ def _simulated(result: BenchResult, load: LoadFigures) -> list[str]:
 def _slowed(load: LoadFigures, machine: Sequence[MachineSample]) -> list[str]:
     """GPUs that were held back while they worked on this load."""
     spans = [(point.began_unix_s, point.began_unix_s + (point.last_token_s or 0.0)) for point in load.points]
-    found: dict[tuple[int, str], None] = {}
-    for item in machine:
-        during = any(start <= item.time_unix_s <= end for start, end in spans)
-        if item.gpu is None or not during or (item.utilization or 0) <= BUSY:
-            continue
-        for bit, words in SLOWDOWNS.items():
-            if _bits(item.throttle) & bit:
-                found[item.gpu, words] = None
-    return [f"GPU {gpu} was slowed down while it was measured: {words}" for gpu, words in found]
-
-
-def _bits(text: str | None) -> int:
-    try:
-        return int(text or "0", 16)
-    except ValueError:
-        return 0  # words of another tool
+    during = [item for item in machine if any(start <= item.time_unix_s <= end for start, end in spans)]
+    return [f"GPU {gpu} was slowed down while it was measured: {why}" for gpu, why in slowdowns(during)]

@@ -3,15 +3,23 @@
 import math
 import random
 import statistics
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from orchestrator.compare.served import draft_of, served_figures
 from orchestrator.compare.served_acceptance import acceptance, depth_profile
-from orchestrator.compare.served_pairing import identical_outputs, pair, repeated_outputs, speedup_of, step_cost_of
+from orchestrator.compare.served_pairing import (
+    corrected,
+    identical_outputs,
+    pair,
+    repeated_outputs,
+    speedup_of,
+    step_cost_of,
+)
 from orchestrator.compare.served_speed import Speed, mean_of_repeats, speed, spread, tokens_of, tpot_s
-from orchestrator.compare.stats import Estimate
+from orchestrator.compare.stats import UNKNOWN, Estimate
 from remote_payload.schema.bench import BenchResult, RequestSample
 from tests.support.made_bench import made_bench, made_paired, made_point, made_request, made_server
 
@@ -249,6 +257,49 @@ def test_repeats_are_paired_in_turn() -> None:
     assert uneven.value == pytest.approx(45 / 80)
     assert uneven.low is None
     assert speedup_of((), (1.0,)).value is None
+
+
+def test_a_speed_is_never_negative_however_little_is_known() -> None:
+    found = mean_of_repeats([10.0, 20.0, 90.0])
+    assert found.low is not None
+    assert 0 < found.low < 40.0 == found.value
+    assert mean_of_repeats([0.0, 0.0, 0.0]).low is None
+
+
+def test_eight_equal_loads_raise_no_more_alarms_than_one() -> None:
+    draws = random.Random(11)
+    alone = together = 0
+    unknown = pair(speed([]), speed([]), UNKNOWN, (), ())
+    for _ in range(300):
+        found = []
+        for _ in range(8):
+            ours, theirs = ([draws.gauss(100, 3) for _ in range(3)] for _ in range(2))
+            found.append(replace(unknown, speedup=speedup_of(ours, theirs)))
+        alone += any(item.pays is not None for item in found)
+        together += any(item.pays is not None for item in corrected(found))
+    assert alone / 300 > 0.2
+    assert together / 300 < 0.09
+
+
+def test_a_load_that_is_surely_slower_stays_so_among_others() -> None:
+    unknown = pair(speed([]), speed([]), UNKNOWN, (), ())
+    slower = replace(unknown, speedup=speedup_of((50.0, 50.5, 50.2, 50.1), (100.0, 101.0, 100.2, 100.3)))
+    equal = replace(unknown, speedup=speedup_of((100.0, 99.0, 101.0), (100.0, 102.0, 99.0)))
+    assert [item.pays for item in corrected([equal, slower, unknown])] == [None, False, None]
+
+
+def test_depths_that_nothing_reached_are_zero_and_not_absent() -> None:
+    items = [made_request(0, i, histogram=(19, 10)) for i in range(6)]
+    result = made_bench(
+        [made_server(runs={"speculative_num_steps": 3, "speculative_eagle_topk": 1})], [made_point(0, items)]
+    )
+    (load,) = served_figures(result, items).loads
+    assert load.acceptance is not None
+    assert [(item.depth, item.joint.value, item.joint.n) for item in load.acceptance.depths[1:]] == [
+        (2, 0.0, 174),
+        (3, 0.0, 174),
+    ]
+    assert load.acceptance.depths[2].conditional.value is None
 
 
 def test_identical_outputs_and_their_control() -> None:

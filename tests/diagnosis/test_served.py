@@ -1,5 +1,6 @@
 """What the checks say of servers that did something else than asked, and of measurements that are none."""
 
+import dataclasses
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 from orchestrator.compare.served import served_figures
 from orchestrator.diagnosis.finding import CheckResult
 from orchestrator.diagnosis.served import ServedDiagnosis, diagnose_served
+from orchestrator.diagnosis.served_headline import top_line
 from remote_payload.schema.bench import (
     ArgumentFact,
     AutoSteps,
@@ -349,6 +351,31 @@ def test_a_server_that_somebody_else_uses(counted: float, told: bool) -> None:
     assert titles == (["other traffic"] if told else [])
 
 
+def test_a_gpu_that_had_to_slow_down_is_no_measurement_here_either() -> None:
+    result, requests = made_paired()
+    at_s = result.points[0].began_unix_s + 0.1
+    hot = MachineSample(
+        time_unix_s=at_s,
+        gpu=0,
+        sm_clock_mhz=1200.0,
+        power_w=690.0,
+        temperature_c=88.0,
+        throttle="0x44",
+        utilization=0.99,
+    )
+    diagnosis = judged(result, requests, [hot])
+    assert diagnosis.verdict == "invalid"
+    assert diagnosis.headline.startswith("GPU 0 was slowed down while it was measured: heat: no measurement")
+    told = next(item for item in diagnosis.findings if "slowed down" in item.summary)
+    assert {item.name: item.value for item in told.evidence} == {
+        "SM clock, least and most": "1200 .. 1200 MHz",
+        "temperature, least and most": "88 .. 88 C",
+        "power, least and most": "690 .. 690 W",
+    }
+    capped = dataclasses.replace(hot, throttle="0x04")
+    assert judged(result, requests, [capped]).verdict == "slower"
+
+
 def test_drawn_outputs_are_not_compared() -> None:
     result, requests = made_paired()
     drawn = made_bench(
@@ -403,6 +430,25 @@ def test_a_break_even_above_the_ceiling_cannot_pay() -> None:
     assert "so it cannot pay: no accept length is above 2" in line
     assert "pays above" not in line
     assert "pays above that accept length" in judged(*made_paired(spec_tok_s=80.0)).headline
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "words"),
+    [
+        (2.1, 4.0, "so it cannot pay: no accept length is above 2"),
+        (1.2, 8.5, "so whether it can pay at all is open: no accept length is above 2"),
+        (1.0, 1.9, "so it pays above an accept length of 1.00 to 1.90, more --repeats tell it closer"),
+        (1.5, 1.6, "so it pays above that accept length"),
+    ],
+)
+def test_what_a_step_costs_is_said_no_surer_than_it_is_known(low: float, high: float, words: str) -> None:
+    shape = dict(zip(SHAPE, (1, 1, 2), strict=True))
+    result, requests = made_paired(servers=(made_server(asked=shape, runs=shape), made_server("plain")))
+    figures = served_figures(result, requests)
+    (one,) = figures.pairs
+    pairing = dataclasses.replace(one.pairing, step_cost=(low * high) ** 0.5, step_cost_low=low, step_cost_high=high)
+    known = dataclasses.replace(figures, pairs=(dataclasses.replace(one, pairing=pairing),))
+    assert words in top_line(result, known)[1]
 
 
 def test_sides_that_did_other_work_are_not_compared() -> None:

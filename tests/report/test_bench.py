@@ -90,8 +90,8 @@ def test_sglangs_own_tool_tells_load_by_load_what_a_drafter_changed() -> None:
         "SGLang's own tool measured 57.0 tok/s at 4 users, its accept length 1.90, 90.0 tok/s without"
     )
     assert "a drafter (0.63x, 0.6" in words
-    assert "4 users spec 57.00 [54.52, 59.48] (3) 1.90 24" in words
-    assert "4 users plain 90.00 [87.52, 92.48] (3) - 24" in words
+    assert "4 users spec 57.00 [54.57, 59.54] (3) 1.90 24" in words
+    assert "4 users plain 90.00 [87.55, 92.52] (3) - 24" in words
     assert "4 users plain 12.00 17.50" in words
     assert "load speed-up 4 users 0.63 [0.6" in words
     assert "Its accept length = the server's own average since the flush" in words
