@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from tests.cli.conftest import Eagle
 from tests.cli.test_runs_baseline_diff import put_run
 
 DATA = Path(__file__).parents[1] / "importers" / "data"
-SERVING, VLLM = str(DATA / "sglang_serving_0.5.23.jsonl"), str(DATA / "vllm_serve.json")
+SERVING, VLLM = str(DATA / "sglang_serving_0.5.23.jsonl"), str(DATA / "vllm_serve_0.33.0.json")
 
 
 def test_a_file_is_imported_once(store: Store, eagle: Eagle) -> None:
@@ -60,12 +61,8 @@ def test_what_is_no_result_is_told_before_it_is_read(eagle: Eagle, tmp_path: Pat
 
 
 def test_the_folder_of_a_sweep_is_one_run(store: Store, eagle: Eagle, tmp_path: Path) -> None:
-    runs = tmp_path / "exp" / "BENCH--max_concurrency=2"
-    runs.mkdir(parents=True)
-    value = json.loads(Path(VLLM).read_text())
-    for number in (0, 1):
-        told = {**value, "run_number": number, "output_throughput": 100.0 + number}
-        (runs / f"run={number}.json").write_text(json.dumps(told, indent=4))
+    shutil.copytree(DATA / "vllm_sweep_0.33.0", tmp_path / "exp")
+    runs = tmp_path / "exp" / "BENCH--max_concurrency=1"
     failure = {
         "run_number": 2,
         "error_type": "TimeoutError",
@@ -74,16 +71,17 @@ def test_the_folder_of_a_sweep_is_one_run(store: Store, eagle: Eagle, tmp_path: 
         "bench_overrides": {},
     }
     (runs / "run=2.failure.json").write_text(json.dumps(failure, indent=2))
-    (runs / "summary.json").write_text("[]")
     found = eagle("import", str(tmp_path / "exp"), "--json")
     (one,) = store.imported(found.json["run_id"]).measurements
-    assert next(item.y for item in one.series if item.metric == "output_throughput_tok_s") == (100.0, 101.0)
+    assert next(item.y for item in one.series if item.metric == "output_throughput_tok_s") == pytest.approx(
+        (3.341, 3.319), abs=1e-3
+    )
     assert "run=2.failure.json" in str(store.imported(found.json["run_id"]).unknown)
     assert eagle("import", str(tmp_path / "exp"), "--json").json["new"] is False
     (runs / "run=1.json").write_text("{")
     broken = eagle("import", str(tmp_path / "exp"))
     assert broken.code == 5
-    assert "exp/BENCH--max_concurrency=2/run=1.json: expected JSON" in broken.err.replace("\n", "")
+    assert "exp/BENCH--max_concurrency=1/run=1.json: expected JSON" in broken.err.replace("\n", "")
 
 
 def test_our_own_measurements_come_back_through_import(store: Store, eagle: Eagle, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from orchestrator.importers.source import Source
 from orchestrator.records.measurement import Fact, Measurement, MeasurementSet, Series
 
 DATA = Path(__file__).parent / "data"
-FILES = {path.name: path.read_bytes() for path in DATA.iterdir() if path.suffix != ".md"}
+FILES = {path.name: path.read_bytes() for path in DATA.iterdir() if path.is_file() and path.suffix != ".md"}
 LINE = json.loads(FILES["sglang_serving_0.5.23.jsonl"].splitlines()[0])
 LATER = ("tag", "server_info", "total_throughput", "max_output_tokens_per_s", "p90_e2e_latency_ms", "p95_ttft_ms")
 """Keys that 0.4.9 does not write."""
@@ -198,11 +198,17 @@ def test_specforges_one_is_no_accept_length() -> None:
 
 
 def test_vllms_joint_rates_become_conditional_ones() -> None:
-    found = read("vllm_serve.json")
+    found = read("vllm_serve_0.33.0.json")
     one = found.measurements[0]
-    assert found.run_id.startswith("vllm-serve-20260131-")
-    assert [series(one, f"step{depth}_acceptance").y[0] for depth in (1, 2, 3)] == pytest.approx([0.8, 0.625, 0.4])
-    assert series(one, "accept_rate").y == (0.5,)
+    assert found.run_id.startswith("vllm-serve-20261130-")
+    assert [series(one, f"step{depth}_acceptance").y[0] for depth in (1, 2, 3)] == pytest.approx(
+        [24 / 92, 8 / 24, 1 / 8]
+    )
+    assert series(one, "accept_rate").y == (33 / 276,)
+    assert series(one, "accept_length_pooled").y == (1 + 33 / 92,)
+    assert series(one, "accept_length_pooled").definition == words.SERVER_COUNTERS
+    lost = of({**json.loads(FILES["vllm_serve_0.33.0.json"]), "completed": 3, "failed": 1})
+    assert lost.measurements[0].invalid == ("1 of 4 requests were not answered (file.jsonl)",)
     assert series(one, "accept_rate").definition == ours.ACCEPT_RATE.format(drafts=3)
 
 
@@ -226,7 +232,7 @@ BROKEN = {
     "blank": (b" \n", "empty"),
     "binary": (b"\x80\x81\xff", "other bytes"),
     "null bytes": (b"{}\0", "other bytes"),
-    "cut": (FILES["vllm_serve.json"][:300], "expected JSON"),
+    "cut": (FILES["vllm_serve_0.33.0.json"][:300], "expected JSON"),
     "cut later": (FILES["sglang_serving_0.5.23.jsonl"][:-100], "line 3: expected JSON"),
     "deep": (b"[" * 100_000, "nested too deep"),
     "no object": (b"[1]", "expected an object"),
@@ -240,7 +246,10 @@ BROKEN = {
     "below zero": (json.dumps({**LINE, "median_ttft_ms": -1}).encode(), "`median_ttft_ms`"),
     "too large": (json.dumps({**LINE, "output_throughput": 10**400}).encode(), "`output_throughput`"),
     "list for an object": (json.dumps({**LINE, "server_info": []}).encode(), "`server_info`: expected an object"),
-    "two tools": (json.dumps(LINE).encode() + b"\n" + FILES["vllm_serve.json"], "line 2: expected a result of sglang"),
+    "two tools": (
+        json.dumps(LINE).encode() + b"\n" + FILES["vllm_serve_0.33.0.json"],
+        "line 2: expected a result of sglang",
+    ),
     "no figure": (json.dumps(dict.fromkeys(LINE)).encode(), "expected figures"),
 }
 
@@ -258,9 +267,9 @@ def test_a_kind_that_it_is_not() -> None:
     for kind in KINDS:
         if kind != "vllm-serve":
             with pytest.raises(InvalidRunError, match="expected"):
-                measured(Source("file.json", FILES["vllm_serve.json"]), kind)
+                measured(Source("file.json", FILES["vllm_serve_0.33.0.json"]), kind)
     with pytest.raises(UsageError, match="sglang-log"):
-        measured(Source("file.json", FILES["vllm_serve.json"]), "nothing")
+        measured(Source("file.json", FILES["vllm_serve_0.33.0.json"]), "nothing")
 
 
 def test_a_large_file_costs_its_longest_line_and_a_line_too_large_is_refused() -> None:
