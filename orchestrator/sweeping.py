@@ -197,7 +197,8 @@ def go_on(asked: Asked, session: HostSession, job: SweepJob, *, allow_drift: boo
             f"what is left of sweep `{run_id}` would not be measured as the rest was: {'; '.join(found)}",
             hint="--allow-drift goes on all the same; else launch the sweep file anew",
         )
-    return dataclasses.replace(job, identity=identity, unit_deadline_s=session.host.deadline_s)
+    drift = tuple(dict.fromkeys((*asked.job.drift, *found)))
+    return dataclasses.replace(job, identity=identity, drift=drift, unit_deadline_s=session.host.deadline_s)
 
 
 def without(asked: Wanted, chains: Sequence[Chain]) -> Wanted:

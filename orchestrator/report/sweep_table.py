@@ -36,6 +36,8 @@ UNCONFIRMED = (
 def table_text(table: SweepTable, width: int) -> str:
     """The whole report."""
     lines = [f"{table.run_id} on {table.host}: {table.progress.phase}", f"  points  {counts_text(table.progress)}", ""]
+    for words in table.job.drift:
+        lines[-1:-1] = wrapped(f"DRIFT: {words}; earlier and later measurements need not be alike", width, "  ")
     is_compared = any(row.against_plain is not None for row in table.rows)
     shown = [name for name in table.metrics if name in HEADS]
     heads = ["point", "n", *(HEADS[name] for name in shown), *(["against plain"] if is_compared else [])]
@@ -95,6 +97,7 @@ def table_json(table: SweepTable) -> dict[str, Any]:
     ]
     told["absent"] = list(table.absent)
     told["proposals"] = [dataclasses.asdict(one) for one in table.proposals]
+    told["drift"] = list(table.job.drift)
     told["confirms"] = table.job.confirms
     told["recommended"] = [
         {"load": one.load, "point_id": None if one.row is None else one.row.point.point_id}

@@ -93,6 +93,8 @@ class SweepJob(Record):
     """The sweep that this one goes on with."""
     done: tuple[SweepDone, ...] = ()
     """What it measured."""
+    drift: tuple[str, ...] = ()
+    """What was not as it had been for the sweep that this one goes on with, a sentence each; it was allowed."""
     confirms: str | None = None
     """The sweep whose best points this one measures afresh."""
 

@@ -113,6 +113,8 @@ def test_the_whole_table_and_its_best_three_measured_afresh() -> None:
     text = table_text(confirmed, 110)
     assert "From these fresh starts alone (they confirm night):" in text
     assert text.count("take num_steps 3") == 2
+    drifted = night(dataclasses.replace(fresh, drift=("the tool's payload is another",)), 1)
+    assert "DRIFT: the tool's payload is another; earlier and later" in table_text(drifted, 110)
     value = table_json(confirmed)
     best = [row for row in confirmed.rows if '"num_steps": 3' in row.point.changes_json]
     assert [one["point_id"] for one in value["recommended"]] == [row.point.point_id for row in best]

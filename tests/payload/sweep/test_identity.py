@@ -1,0 +1,44 @@
+"""What lies under a path: a model that was replaced in its place is another."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from remote_payload.sweep.identity import digest_of
+
+
+def test_whatever_changes_in_a_folder_changes_its_identity(tmp_path: Path) -> None:
+    folder = tmp_path / "drafter"
+    folder.mkdir()
+    config, weights = folder / "config.json", folder / "model.safetensors"
+    config.write_text('{"a": 1}')
+    weights.write_bytes(b"0" * 100)
+    found = [digest_of(str(folder))]
+    assert digest_of(str(folder)) == found[0]
+    os.utime(weights, ns=(1, 1))  # trained anew, of the same size
+    found.append(digest_of(str(folder)))
+    weights.rename(folder / "other.safetensors")
+    found.append(digest_of(str(folder)))
+    times = config.stat()
+    config.write_text('{"a": 2}')
+    os.utime(config, ns=(times.st_atime_ns, times.st_mtime_ns))
+    found.append(digest_of(str(folder)))
+    assert None not in found
+    assert len(set(found)) == 4
+
+
+def test_links_of_a_hubs_cache_are_followed_and_what_is_not_there_has_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    blob, snapshot = tmp_path / "blob", tmp_path / "snapshot"
+    blob.write_text("weights")
+    snapshot.mkdir()
+    (snapshot / "model.safetensors").symlink_to(blob)
+    before = digest_of("~/snapshot")
+    os.utime(blob, ns=(1, 1))
+    assert digest_of("~/snapshot") not in (before, None)
+    assert digest_of("~/blob") is not None
+    assert digest_of("org/model") is None
+    assert digest_of("\0") is None
