@@ -31,8 +31,9 @@ def put_bench(
     *,
     created: float = 1.0,
     tags: tuple[str, ...] = (),
+    more: Mapping[str, bytes] | None = None,
 ) -> RunRecord:
-    """A finished served benchmark in the store."""
+    """A finished served benchmark in the store; `more`: other files of its result."""
     result, requests = made
     base = made_run(run_id, created_unix_s=created)
     spec = dataclasses.replace(
@@ -40,6 +41,7 @@ def put_bench(
     )
     record = dataclasses.replace(base, spec=spec, tags=tags)
     files = {"bench.json": to_json(result).encode(), "requests.jsonl.gz": packed_json_lines(requests)}
+    files |= more or {}
     put_files(store.begin(record), files)
     return record
 
