@@ -138,7 +138,7 @@ def served_figures(result: BenchResult, requests: Sequence[RequestSample]) -> Se
     ]
     sure = corrected([item.pairing for item in pairs])
     pairs = [replace(item, pairing=pairing) for item, pairing in zip(pairs, sure, strict=True)]
-    part = unfinished(result, tuple(item.point for item in requests))
+    part = unfinished(result, requests)
     return ServedFigures(loads=loads, pairs=tuple(pairs), draft=draft, part=part)
 
 

@@ -97,8 +97,8 @@ def harness_figures(run: HarnessRun, text: str | None) -> HarnessFigures:
         completed=None if completed is None else int(completed),
         output_throughput=_number(last.get("output_throughput")),
         accept_length=_number(last.get("accept_length")),
-        median_ttft_ms=_number(last.get("median_ttft_ms")),
-        median_tpot_ms=_number(last.get("median_tpot_ms")),
+        median_ttft_ms=_number(last.get("median_ttft_ms")) or None,  # 0: the tool saw no text come
+        median_tpot_ms=_number(last.get("median_tpot_ms")) or None,
         median_e2e_latency_ms=_number(last.get("median_e2e_latency_ms")),
     )
 

@@ -1,8 +1,9 @@
 """What of a served benchmark was measured before it ended early: worth a look, never a measurement."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from remote_payload.schema.bench import BenchResult
+from remote_payload.schema.bench import BenchResult, RequestSample
 
 EARLY = "the run ended early"
 """How the reason begins why no load of such a run is a measurement by itself."""
@@ -19,7 +20,7 @@ class Part:
     """Repeats of which every load was measured, on both sides where there are two; None = not known of its own tool."""
     repeats: int
     lost_requests: int
-    """Requests that came back within the point that was never finished; they are in no figure."""
+    """Requests that were answered within the point that was never finished; they are in no figure."""
 
     @property
     def words(self) -> str:
@@ -35,8 +36,8 @@ class Part:
         return f"{told}; {self.lost_requests} request{plural} of the next one came back and count nowhere"
 
 
-def unfinished(result: BenchResult, request_points: tuple[int, ...]) -> Part | None:
-    """None where the run came to its end; `request_points`: the point of each request that came home."""
+def unfinished(result: BenchResult, requests: Sequence[RequestSample]) -> Part | None:
+    """None where the run came to its end; `requests`: all that came home."""
     if result.whole:
         return None
     done = len(result.points) + len(result.harness)
@@ -47,7 +48,7 @@ def unfinished(result: BenchResult, request_points: tuple[int, ...]) -> Part | N
         planned=planned,
         repeats_done=None if result.harness else _whole_repeats(result, planned // repeats),
         repeats=repeats,
-        lost_requests=sum(point not in known for point in request_points),
+        lost_requests=sum(item.point not in known and item.error is None for item in requests),
     )
 
 

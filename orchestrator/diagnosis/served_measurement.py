@@ -42,6 +42,7 @@ def check_load(load: LoadFigures) -> Iterator[CheckResult]:
     yield from _foreign(load, where)
     if load.side == "spec" and load.requests:
         yield from _works(load, where)
+        yield from _told_by_some(load, where)
 
 
 def load_words(load: LoadFigures) -> str:
@@ -50,6 +51,20 @@ def load_words(load: LoadFigures) -> str:
         return f"at {load.request_rate:g} requests/s ({load.side})"
     of = "" if load.at_once == load.concurrency else f"{load.at_once} of "
     return f"at {of}{load.concurrency} user{'' if load.concurrency == 1 else 's'} ({load.side})"
+
+
+def _told_by_some(load: LoadFigures, where: str) -> Iterator[CheckResult]:
+    """An accept length over some answers alone: which ones is the server's choice."""
+    told = None if load.acceptance is None else load.acceptance.requests
+    if told is not None and told < len(load.requests):
+        yield WORKS.finding(
+            f"{told} of {len(load.requests)} answers tell of verify steps {where}: the accept length is theirs alone",
+            severity="serious",
+            cause="engine",
+            evidence=(count("answers that tell", told, len(load.requests)),),
+            remedy=("see requests.jsonl.gz for what the others have in common; compare throughput alone",),
+            refuted_by="every answer with spec_verify_ct",
+        )
 
 
 def is_not_working(load: LoadFigures) -> bool:

@@ -2,6 +2,7 @@
 
 from orchestrator.compare.served import effective
 from orchestrator.report.bench_content import BenchReport
+from orchestrator.report.bench_machine import machine_lines
 from orchestrator.report.head import labelled
 from orchestrator.report.words import UNKNOWN, percent, seconds
 from remote_payload.schema.bench import BenchResult, ServerFacts
@@ -19,8 +20,7 @@ def bench_circumstances(report: BenchReport, width: int, *, verbose: bool) -> li
     lines += [("", f"and {hidden} more")] if hidden else []
     if verbose:
         lines += [line for server in result.servers for line in _started(server)]
-        gpus = ", ".join(result.gpus) or "none"
-        lines.append(("machine", f"{result.host_cpus} CPUs, GPUs: {gpus}, {report.machine_samples} samples"))
+        lines += machine_lines(result, report.machine)
         lines.append(("time", seconds(result.seconds)))
     return labelled(lines, width)
 

@@ -18,7 +18,7 @@ class BenchReport:
     requests: tuple[RequestSample, ...]
     figures: ServedFigures
     diagnosis: ServedDiagnosis
-    machine_samples: int
+    machine: tuple[MachineSample, ...]
     harness: tuple[HarnessFigures, ...] = ()
     """What SGLang's own tool says, a call each."""
     folder: str | None = None
@@ -41,7 +41,7 @@ def report_bench(
         requests=tuple(requests),
         figures=figures,
         diagnosis=diagnose_served(result, requests, figures, machine, calls),
-        machine_samples=len(machine),
+        machine=tuple(machine),
         harness=calls,
         folder=folder,
     )

@@ -237,6 +237,8 @@ class BenchResult(Record):
     python: str
     host_cpus: int
     gpus: tuple[str, ...] = ()
+    gpu_answer: Literal["ok", "no_nvidia_smi", "hung", "failed"] | None = None
+    """How nvidia-smi answered; unless `ok`, which GPUs there are is unknown. None = a result that does not tell."""
     target: FolderFacts | None = None
     """None = no folder of this host: a name on a hub, another root, a server that was up, or an older record."""
     draft: FolderFacts | None = None

@@ -146,11 +146,11 @@ def _require_within(job: BenchJob, name: str, least: float, most: float) -> None
 
 def _require_load(job: BenchJob) -> None:
     require(bool(job.concurrency or job.request_rate), "give `concurrency` or `request_rate`")
-    require(all(1 <= users <= MOST_USERS for users in job.concurrency), f"`concurrency` must be 1 to {MOST_USERS}")
-    require(
-        all(SLOWEST_RATE <= rate <= FASTEST_RATE for rate in job.request_rate),
-        f"`request_rate` must be {SLOWEST_RATE:g} to {FASTEST_RATE:g} requests a second",
-    )
+    for users in job.concurrency:
+        require(1 <= users <= MOST_USERS, f"`concurrency` must be 1 to {MOST_USERS}, found: {users}")
+    for rate in job.request_rate:
+        words = f"`request_rate` must be {SLOWEST_RATE:g} to {FASTEST_RATE:g} requests a second, found: {rate:g}"
+        require(SLOWEST_RATE <= rate <= FASTEST_RATE, words)
     for name in ("concurrency", "request_rate"):
         loads = getattr(job, name)
         require(

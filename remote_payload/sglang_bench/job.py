@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from remote_payload.failure import JobFailure
-from remote_payload.gpus import look_at_gpus
+from remote_payload.gpus import GpuFacts, look_at_gpus
 from remote_payload.rundir import write_atomically
 from remote_payload.schema.bench import BenchResult, ServerFacts, SglangFacts
 from remote_payload.schema.bench_job import BenchJob
@@ -78,7 +78,7 @@ class _Bench:
         self._installed, self._prompts = installed, prompts
         self._is_rendered = False
         self._servers: list[ServerFacts] = []
-        self._gpus: tuple[str, ...] | None = None
+        self._gpus: GpuFacts | None = None
         self._target, self._draft = _folder(job, job.model), _folder(job, job.draft)
         self.harness = Harness(job, folder, journal, points.course, installed.bench_module)
 
@@ -130,7 +130,7 @@ class _Bench:
     def write(self, began_s: float, *, whole: bool, running: Running | None = None) -> None:
         """`bench.json`, from what is known; `running`: the server that is up meanwhile."""
         if self._gpus is None:  # once: a hung nvidia-smi takes its whole deadline every time
-            self._gpus = tuple(gpu.name for gpu in look_at_gpus().gpus)
+            self._gpus = look_at_gpus()
         up = () if running is None else (running.facts,)
         result = BenchResult(
             sglang=self._installed,
@@ -143,7 +143,8 @@ class _Bench:
             repeats=self._job.repeats,
             python=platform.python_version(),
             host_cpus=os.cpu_count() or 0,
-            gpus=self._gpus,
+            gpus=tuple(gpu.name for gpu in self._gpus.gpus),
+            gpu_answer=self._gpus.answer,
             target=self._target,
             draft=self._draft,
             seconds=time.monotonic() - began_s,

@@ -324,6 +324,17 @@ def test_a_measurement_with_faults_of_its_own() -> None:
     assert "1 of 8" in found(diagnosis, "contradict").summary
 
 
+def test_an_accept_length_of_some_answers_is_no_figure_of_all() -> None:
+    items = tuple(
+        made_request(
+            0, i, **({"histogram": (10, 8, 6, 9)} if i < 5 else {"verify_steps": None, "correct_drafts": None})
+        )
+        for i in range(8)
+    )
+    told = found(judged(made_bench([made_server()], [made_point(0, items)]), items), "answers tell")
+    assert told.summary == "5 of 8 answers tell of verify steps at 1 user (spec): the accept length is theirs alone"
+
+
 def test_a_client_that_got_no_core() -> None:
     items = tuple(made_request(0, i, histogram=(10, 8, 6, 9)) for i in range(8))
     point = made_point(0, items, client_cpu_s=0.1, client_waited_s=0.82)

@@ -309,13 +309,13 @@ def test_a_hung_nvidia_smi_is_told_once_and_hangs_nobody(
     monkeypatch.setenv("PATH", f"{tool.parent}:/usr/bin:/bin")
     monkeypatch.setattr(machine_samples, "DEADLINE_S", 0.2)
     monkeypatch.setattr("remote_payload.gpus.DEADLINE_S", 0.2)
-    monkeypatch.setattr("remote_payload.sglang_bench.job.look_at_gpus", lambda: type("None", (), {"gpus": ()}))
     bench.server.replies = [Reply(chunks=[(0.1, 1)] * 3)]
     result = bench.run(repeats=2)
     assert [warning for warning in result.warnings if "nvidia-smi" in warning] == [
         "no GPU clocks and temperatures: nvidia-smi gave no answer within 0.2 s and was left out from then on"
     ]
     assert {sample.gpu for sample in bench.lines("machine.jsonl.gz", MachineSample)} == {None}
+    assert (result.gpu_answer, result.gpus) == ("hung", ())
 
 
 def test_gpus_are_sampled_and_an_old_driver_knows_another_name(
