@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from orchestrator.errors import Eagle3Error
 from orchestrator.store import Store
+from orchestrator.sweep.standing import in_time
 from remote_payload.schema import SchemaError, SweepJob, UnitJob, job_from_json, job_of_unit
 
 MOST_RUNS = 40
@@ -23,15 +24,7 @@ class Estimate:
         """e.g. `about 3.5 h, from 4 earlier runs`, or `unknown`."""
         if self.seconds is None:
             return "unknown (no earlier run of this kind on this host)"
-        minutes = self.seconds / 60
-        told = (
-            f"{self.seconds:.0f} s"
-            if minutes < 2
-            else f"{minutes:.0f} min"
-            if minutes < 120
-            else f"{minutes / 60:.1f} h"
-        )
-        return f"about {told}, from {self.runs} earlier run{'' if self.runs == 1 else 's'}"
+        return f"about {in_time(self.seconds)}, from {self.runs} earlier run{'' if self.runs == 1 else 's'}"
 
 
 def estimate(job: SweepJob, host: str, store: Store) -> Estimate:

@@ -114,7 +114,7 @@ ARROWS = {
     "sweep_collecting": {"sweeping", "pipeline", "following", "sweep", "remote", "store", "records", "updates",
                          "errors"},
     "sweep_report": {"sweeping", "sweep", "measurements", "store", "records", "errors"},
-    "estimating": {"store", "errors"},
+    "estimating": {"store", "sweep", "errors"},
     "sweep": {"sweep", "compare", "jobfile", "secret_settings", "config", "records", "errors"},
     "order": {"jobfile", "secret_settings", "remote", "records", "config", "errors"},
     "following": {"remote", "store", "records", "updates", "errors"},

@@ -7,7 +7,7 @@ from typing import Any
 
 from orchestrator.report.lines import wrapped
 from orchestrator.sweep.points import in_words, point_words, without_loads, words_of
-from orchestrator.sweep.standing import Progress, Standing, Word
+from orchestrator.sweep.standing import Progress, Standing, Word, in_time
 from remote_payload.schema import SweepJob
 
 SHOWN_SKIPPED = 40
@@ -74,7 +74,8 @@ def counts_text(progress: Progress) -> str:
     counts = progress.counts
     words = [f"{counts['measured']} of {len(progress.standings)} measured"]
     words += [f"{counts[word]} {word}" for word in ORDER[1:] if counts[word]]
-    return ", ".join(words)
+    left = "" if progress.left_s is None else f"; about {in_time(progress.left_s)} left, by those so far"
+    return ", ".join(words) + left
 
 
 def progress_text(run_id: str, host: str, job: SweepJob, progress: Progress, width: int) -> str:
@@ -95,6 +96,7 @@ def progress_json(run_id: str, host: str, job: SweepJob, progress: Progress) -> 
         "host": host,
         "phase": progress.phase,
         "planned": len(progress.standings),
+        "left_s": progress.left_s,
         "counts": {word: progress.counts[word] for word in ORDER},
         "points": [
             {

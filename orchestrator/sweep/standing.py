@@ -34,6 +34,8 @@ class Progress:
     """In the order of the units, earlier sweeps' points first."""
     phase: str
     """Of the sweep's own run."""
+    left_s: float | None = None
+    """What the measurements that are waited for may take, by the mean of those so far; None = over, or none so far."""
 
     @property
     def counts(self) -> "Counter[Word]":
@@ -69,7 +71,24 @@ def progress_of(job: SweepJob, attempts: Sequence[SweepAttempt], phase: str) -> 
         for unit in job.units
         for point in unit.points
     ]
-    return Progress(standings=tuple(found), phase=phase)
+    return Progress(standings=tuple(found), phase=phase, left_s=_left_s(found, attempts, phase))
+
+
+def in_time(seconds: float) -> str:
+    """e.g. `40 s`, `12 min`, `3.5 h`."""
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+def _left_s(standings: Sequence[Standing], attempts: Sequence[SweepAttempt], phase: str) -> float | None:
+    """Starts are part of it: a measurement's share of the time that attempts took from start to end."""
+    over = [one for one in attempts if one.finished_unix_s is not None and one.phase in TERMINAL_PHASES]
+    reached = sum(outcome.end != "not_reached" for one in over for outcome in one.points)
+    if phase in TERMINAL_PHASES or not reached:
+        return None
+    took_s = sum(max(0.0, (one.finished_unix_s or 0.0) - one.started_unix_s) for one in over)
+    return took_s / reached * sum(one.word in ("waiting", "running") for one in standings)
 
 
 def _standing(point: str, block: int, told: Sequence[tuple[SweepAttempt, PointOutcome]], phase: str) -> Standing:

@@ -69,6 +69,7 @@ def attempt(unit: SweepUnit, run_id: str, end: str) -> SweepAttempt:
         points=tuple(PointOutcome(point_id=point, end=end) for point in unit.points),  # type: ignore[arg-type]
         failure=None if end == "measured" else Failure(kind="server", message="the server died"),
         started_unix_s=0.0,
+        finished_unix_s=60.0,
     )
 
 
@@ -83,7 +84,7 @@ def test_half_way_what_cannot_win_is_proposed_and_the_rest_is_waited_for() -> No
     }
     text = table_text(half, 110)
     assert "Proposed to leave out (`sweep resume night --prune` does):" in text
-    assert "points  8 of 36 measured, 28 waiting" in text
+    assert "points  8 of 36 measured, 28 waiting; about 14 min left, by those so far" in text
     hopeless = {one.point_id: one.reason for one in half.proposals}
     left = remaining(deep_first, "night", half.progress, hopeless=hopeless)
     assert not {point for unit in left.units for point in unit.points} & set(hopeless)
