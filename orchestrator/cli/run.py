@@ -5,11 +5,12 @@ from typing import Any
 import click
 
 from orchestrator.cli.asked import step_cost_option
+from orchestrator.cli.groups import ToldGroup
 from orchestrator.cli.launching import launch, launch_options
 from orchestrator.cli.run_bench import bench
 
 
-@click.group()
+@click.group(cls=ToldGroup)
 def run() -> None:
     """Run a job on a host, follow it, bring its result home.
 

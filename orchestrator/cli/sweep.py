@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from orchestrator.cli import console, showing
+from orchestrator.cli.groups import ToldGroup
 from orchestrator.cli.live import watching
 from orchestrator.cli.options import (
     Seconds,
@@ -23,7 +24,7 @@ from orchestrator.cli.sweep_ending import follow_home, show_end, sweep_session
 from orchestrator.cli.waiting import take_wish, waiting_options
 
 
-@click.group()
+@click.group(cls=ToldGroup)
 def sweep() -> None:
     """Measure many points on a host, one after the other, while this laptop may sleep.
 
