@@ -13,11 +13,16 @@ PAUSE_S = 0.5
 
 @dataclass
 class GpuMemory:
-    """Whose memory is ours: that of the server's processes, and of SGLang processes that were not there before."""
+    """Whose memory is ours: that of the server's processes.
+
+    Behind a prefix that enters a container they have other pids than its tree shows: then also that of SGLang's
+    processes that came meanwhile. A colleague's job that came meanwhile is not ours.
+    """
 
     look: Callable[[], GpuFacts] = look_at_gpus
     before: frozenset[int] = frozenset()
     ours: set[int] = field(default_factory=set)
+    commands: dict[int, str] = field(default_factory=dict)
     is_known: bool = False
 
     def begin(self) -> None:
@@ -26,10 +31,13 @@ class GpuMemory:
         self.is_known = used is not None
         self.before = frozenset(used or ())
 
-    def claim(self, pids: Iterable[int]) -> None:
-        """When it is ready: its processes, and new users of a GPU (behind `docker exec` they have other pids)."""
-        if self.is_known and (used := self._used()) is not None:
-            self.ours |= (set(pids) & used.keys()) | {pid for pid in used if pid not in self.before}
+    def claim(self, pids: Iterable[int], *, behind_prefix: bool) -> None:
+        """When it is ready: its processes, and where they may have other pids, new ones whose command is SGLang's."""
+        if not self.is_known or (used := self._used()) is None:
+            return
+        self.ours |= set(pids) & used.keys()
+        if behind_prefix:
+            self.ours |= {pid for pid in used if pid not in self.before and "sglang" in self.commands.get(pid, "")}
 
     def left_bytes(self, patience_s: float = FREE_PATIENCE_S) -> int | None:
         """After the stop: what ours still hold, waiting until it is nothing; None = no GPU, or not known."""
@@ -53,4 +61,5 @@ class GpuMemory:
         for gpu in facts.gpus:
             for process in gpu.processes:
                 used[process.pid] = used.get(process.pid, 0) + (process.used_memory_bytes or 0)
+                self.commands[process.pid] = process.command or ""
         return used

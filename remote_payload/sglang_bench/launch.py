@@ -113,11 +113,11 @@ class Process:
 
     def returned(self) -> dict[str, str]:
         """After `end`: the wanted files that it left, by name."""
-        parts: dict[str, str] = {}
+        parts: dict[str, list[str]] = {}
         for message in self.log.guard:
             if message.get("guard") == "file":
-                parts[message["name"]] = parts.get(message["name"], "") + message["part"]
-        return parts
+                parts.setdefault(message["name"], []).append(message["part"])
+        return {name: "".join(some) for name, some in parts.items()}
 
     def failure(self, what: str | None = None) -> JobFailure:
         """Why it failed, as its log says."""

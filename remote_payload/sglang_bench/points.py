@@ -26,6 +26,8 @@ DYING_S = 15.0
 """A server whose scheduler died answers no more and ends some seconds later (five in 0.5.23, for its diagnostics)."""
 FLUSHES = 10
 FLUSH_PAUSE_S = 0.2
+FLUSH_PATIENCE_S = 10.0
+"""After this long no further try begins."""
 
 
 class Points:
@@ -170,9 +172,12 @@ def _where_log(running: Running) -> str:
 
 def _flush(running: Running) -> bool:
     """The last warm-up may not be booked out yet, and a busy server refuses: again for a while."""
+    until_s = time.monotonic() + FLUSH_PATIENCE_S  # one that hangs costs its deadline once, not a try
     for _ in range(FLUSHES):
         if flush(running.url, running.key):
             return True
+        if time.monotonic() > until_s:
+            return False
         time.sleep(FLUSH_PAUSE_S)
     return False
 

@@ -148,7 +148,7 @@ def start(job: BenchJob, side: Side, number: int, folder: Path, report: Report) 
         raise _with_others(failed, other) from None
     ready_s = time.monotonic() - began_s
     telling.finish(ready_s)
-    memory.claim(process.tree())
+    memory.claim(process.tree(), behind_prefix=bool(job.exec_prefix))
     classes = process.log.classes
     facts = ServerFacts(
         side=side,

@@ -4,6 +4,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -13,6 +14,7 @@ from remote_payload.sglang_bench.asking import MOST_BYTES, ask
 from remote_payload.sglang_bench.gpu_memory import GpuMemory
 from remote_payload.sglang_bench.info import counters_of, flush, server_info, snapshot
 from tests.payload.sglang_bench.conftest import RECORDED, Site
+from tests.support.patience import Within
 
 
 def test_a_snapshot_of_what_the_server_counted(site: Site) -> None:
@@ -99,12 +101,23 @@ def smi(*pids: int) -> GpuFacts:
     return GpuFacts(answer="ok", gpus=parse_gpus(gpu, [f"GPU-a, {pid}, 10" for pid in pids]))
 
 
-def test_gpu_memory_that_stays_is_told() -> None:
-    looks = [smi(7), smi(7, 100, 200), smi(7, 100, 200), smi(7, 200), smi(7)]
+def commanded(facts: GpuFacts, **commands: str) -> GpuFacts:
+    (gpu,) = facts.gpus
+    named = tuple(replace(item, command=commands.get(f"pid_{item.pid}")) for item in gpu.processes)
+    return replace(facts, gpus=(replace(gpu, processes=named),))
+
+
+@pytest.mark.parametrize("behind_prefix", [False, True])
+def test_gpu_memory_that_stays_is_told_and_a_colleagues_is_not(*, behind_prefix: bool) -> None:
+    ours = commanded(smi(7, 100, 200, 300), pid_200="python -m sglang.launch_server", pid_300="python train.py")
+    looks = [smi(7), ours, ours, smi(7, 200), smi(7)]
     memory = GpuMemory(look=lambda: looks.pop(0))
     memory.begin()
-    memory.claim((100,))
-    assert memory.ours == {100, 200}  # 200 is new: the server's, seen through a container
+    memory.claim((100,), behind_prefix=behind_prefix)
+    if not behind_prefix:  # whoever else came meanwhile is not of our tree
+        assert memory.ours == {100}
+        return
+    assert memory.ours == {100, 200}  # 200: the server, seen through a container
     assert memory.left_bytes(0.0) == 20 * 1024 * 1024
     assert memory.left_bytes(5.0) == 0
     assert looks == []
@@ -120,7 +133,7 @@ def test_gpu_memory_that_cannot_be_known_is_not_waited_for(answer: str) -> None:
 
     memory = GpuMemory(look=look)
     memory.begin()
-    memory.claim((1,))
+    memory.claim((1,), behind_prefix=False)
     assert memory.left_bytes() is None
     assert len(looked) == 1
 
@@ -167,7 +180,7 @@ class Raw:
     ("parts", "words"),
     [
         ([(0.0, b"HTTP/1.1 200 OK\r\nContent-Length: 99999\r\n\r\n"), *[(0.05, b" ")] * 200], "timed out"),
-        ([(0.0, b"HTTP/1.1 200 OK\r\n"), *[(0.05, b"X-A: b\r\n")] * 200], "timed out"),
+        ([(0.0, b"HTTP/1.1 200 OK\r\n"), *[(0.05, b"X-A: b\r\n")] * 1200], "timed out"),
         ([(0.0, b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-5\r\n")], "no length of a chunk"),
         ([(0.0, b"SSH-2.0-OpenSSH\r\n\r\n")], "no HTTP answer"),
         ([(0.0, b"HTTP/1.1 200 OK\r\n\r\n"), *[(0.0, b" " * (1 << 20))] * 17], "more than 16 MiB"),
@@ -175,10 +188,8 @@ class Raw:
 )
 def test_every_question_has_a_deadline_for_its_whole_answer(parts: list[tuple[float, bytes]], words: str) -> None:
     assert MOST_BYTES == 16 << 20
-    began_s = time.monotonic()
-    with contextlib.closing(Raw(parts)) as server, pytest.raises(OSError, match=words):
+    with contextlib.closing(Raw(parts)) as server, Within(), pytest.raises(OSError, match=words):
         ask(server.url, "/health", None, timeout_s=0.5)
-    assert time.monotonic() - began_s < 3.0
 
 
 def test_a_name_that_is_none_is_no_bug() -> None:
