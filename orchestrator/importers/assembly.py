@@ -7,23 +7,21 @@ does not tell stands as a fact without a value, so that a comparison says what i
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from orchestrator.compare.bench_facts import DRAFT_ARGUMENTS, HARD_ARGUMENTS
+from orchestrator.compare.fingerprint import SERVED
 from orchestrator.errors import InvalidRunError
 from orchestrator.importers.row import Place
 from orchestrator.importers.served_by import server_of
 from orchestrator.importers.source import Source
 from orchestrator.records.measurement import Fact, Measurement, MeasurementSet, Series
 
-HARD = (
-    *HARD_ARGUMENTS,
-    *DRAFT_ARGUMENTS,
-    *("gpu", "dataset", "prompts_sha256", "prompts", "temperature", "top_p", "top_k", "max_new_tokens", "ignore_eos"),
-    *("simulated_acceptance", "cache_policy", "failed_requests"),
-)
+HARD = (*(name for name in SERVED if name != "harness"), "failed_requests")
+"""What each measurement tells, or says that the file does not."""
 _IN_WORDS = {
     "gpu": "the GPU",
     "target": "the target model",
     "draft": "the draft model",
+    "target_weights": "the target's weights",
+    "draft_weights": "the drafter's weights",
     "prompts_sha256": "which prompts",
     "temperature": "the temperature",
     "cache_policy": "whether the prefix cache was flushed",

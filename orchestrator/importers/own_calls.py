@@ -7,15 +7,14 @@ requests were to be sent, whether the prefix cache was flushed, and on which GPU
 import dataclasses
 from collections.abc import Mapping
 
-from orchestrator.compare.served import effective
+from orchestrator.compare.bench_facts import simulated_acceptance
 from orchestrator.importers import sglang_serving
 from orchestrator.importers.assembly import Origin, Point, assembled
 from orchestrator.importers.row import in_words
 from orchestrator.importers.source import Source
 from orchestrator.records.measurement import Measurement
 from remote_payload.schema.bench import BenchResult, HarnessRun
-
-_SIMULATED = "SGLANG_SIMULATE_ACC_LEN"
+from remote_payload.schema.folder import FolderFacts
 
 
 def call_measurements(
@@ -47,11 +46,13 @@ def _as_called(point: Point, call: HarnessRun, result: BenchResult, soft: Mappin
     told = {name: value for name, value in load.items() if value is not None}
     flushed = {None: None, True: "flushed before each point", False: "not flushed"}[call.flushed]
     servers = [server for server in result.servers if server.side == call.side]
-    simulated = next((in_words(value) for server in servers if (value := effective(server, _SIMULATED))), None)
+    is_plain = call.side == "plain"
     own = {
         "gpu": " + ".join(sorted(set(result.gpus))) or "none, CPU",
         "cache_policy": point.hard.get("cache_policy") or flushed,
-        "simulated_acceptance": simulated or ("yes" if result.sglang.simulates_acceptance else "no"),
+        "simulated_acceptance": "no" if is_plain else simulated_acceptance(result, servers),
+        "target_weights": _weights(result.target),
+        "draft_weights": "none" if is_plain else _weights(result.draft),
     }
     return dataclasses.replace(
         point,
@@ -60,3 +61,7 @@ def _as_called(point: Point, call: HarnessRun, result: BenchResult, soft: Mappin
         soft={**point.soft, **soft},
         asked=call.requests if call.requests is not None else point.asked,
     )
+
+
+def _weights(folder: FolderFacts | None) -> str | None:
+    return None if folder is None or folder.weights_sha256 is None else folder.weights_sha256[:12]

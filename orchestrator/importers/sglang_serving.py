@@ -170,8 +170,8 @@ def _counted_twice(row: Row) -> tuple[str, ...]:
         found += (f"its requests have {sum(lengths):g} output tokens, its total says {total:g} ({row.where})",)
     if total is not None and again is not None and abs(again / total - 1) > _RETOKENISED:
         found += (
-            f"its texts retokenised have {again:g} tokens, its throughput counts {total:g}: it also counts requests "
-            f"whose answer was an error ({row.where})",
+            f"its texts retokenised have {again:g} tokens, its throughput counts {total:g}; requests "
+            f"whose answer was an error would be among them ({row.where})",
         )
     return found
 

@@ -29,7 +29,7 @@ def test_a_file_is_imported_once(store: Store, eagle: Eagle) -> None:
 def test_a_dry_run_keeps_nothing(store: Store, eagle: Eagle) -> None:
     told = eagle("import", SERVING, VLLM, "--dry-run")
     assert told.out.count("would import") == 2
-    assert "the file does not tell the GPU" in told.err.replace("\n", " ")
+    assert "the GPU, which prompts" in told.err.replace("\n", " ")
     assert store.list() == ()
 
 
