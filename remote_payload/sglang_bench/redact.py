@@ -4,6 +4,7 @@ Every pattern here starts at a fixed word and looks a bounded way from it, so th
 reads a server's output slowly makes the server wait.
 """
 
+import json
 import re
 from collections.abc import Iterable, Sequence
 
@@ -18,13 +19,23 @@ _SECRET = re.compile(rf"(?:{_WORDS}|(?:^|[-_])(?:{_TOKENS})[-_]token$)", re.IGNO
 _VARIABLE = re.compile(
     r"(?:^|_)(?:TOKENS?|KEYS?|SECRETS?|PASSWORDS?|PASSWD|PASSPHRASE|CREDENTIALS?)(?:_|$)", re.IGNORECASE
 )
+_NAMES = rf"(?:{_WORDS}|api key|(?:{_TOKENS})[-_]token|(?-i:_(?:TOKEN|KEY|SECRET|PASSWORD|PASSWD|PAT|AUTH)\b))"
+_QUOTE = r"""\\{0,3}['"]"""
+"""Also as it stands in JSON within JSON."""
+_VALUE = r"""(?P<open>\[?(?:SecretStr\()?)(?P<value>\\{0,3}'[^']*'|\\{0,3}"[^"]*"|[^\s,)}\]'"\\]+)"""
 _PAIR = re.compile(
-    rf"""(?P<head>(?:{_WORDS}|(?:{_TOKENS})[-_]token)[-\w]{{0,64}}['"]?(?:['"]?\s{{0,8}}[=:]\s{{0,8}}|['"]?,?\s{{1,8}}))"""
-    r"""(?P<value>'[^']*'|"[^"]*"|[^\s,)}\]'"]+)""",
+    rf"""(?P<head>{_NAMES}[-\w]{{0,64}}(?:{_QUOTE})?\s{{0,40}}[=:]\s{{0,40}}){_VALUE}""",
     re.IGNORECASE,
 )
-_BEARER = re.compile(r"(?i)(bearer\s{1,8})[^\s'\"]+")
+_OPTION = re.compile(
+    rf"""(?P<head>(?<![-\w])--(?=\w)[-\w]{{0,40}}{_NAMES}[-\w]{{0,24}}(?:{_QUOTE})?,?\s{{1,40}}){_VALUE}""",
+    re.IGNORECASE,
+)
+_SCHEME = re.compile(r"""(?i)(?P<head>(?:bearer|authorization['"]?\s{0,8}[=:]\s{0,8}['"]?\w{1,16})\s{1,8})[^\s'"]+""")
 _URL = re.compile(r"(?P<head>://[^\s/:@'\"]{0,128}:)[^\s/@'\"]{1,512}@")
+_LONE = re.compile(r"(?P<head>://)[^\s/:@'\"]{16,512}@")
+"""A token in the place of a user."""
+_QUERY = re.compile(r"(?P<head>[?&](?:token|key|sig|signature|auth)=)[^\s&'\"]+", re.IGNORECASE)
 _NOTHING = {"None", "null", "none", "''", '""', "=", ":", "is", "not", "must", "for", REDACTED, f"'{REDACTED}'"}
 _HARMLESS = {"true", "false", "none", "null", "auto", "default"}
 
@@ -67,10 +78,11 @@ def redact_text(text: str, values: Iterable[str] = ()) -> str:
     """A line without the values of secrets: those of secret names, and the given `values` wherever they stand."""
     for value in values:
         if len(value) >= SHORTEST:
-            text = text.replace(value, REDACTED)
+            text = text.replace(value, REDACTED).replace(json.dumps(value)[1:-1], REDACTED)
     if "://" in text:
-        text = _URL.sub(rf"\g<head>{REDACTED}@", text)
-    return _BEARER.sub(rf"\1{REDACTED}", _PAIR.sub(_hide, text))
+        text = _LONE.sub(rf"\g<head>{REDACTED}@", _URL.sub(rf"\g<head>{REDACTED}@", text))
+    text = _SCHEME.sub(rf"\g<head>{REDACTED}", _QUERY.sub(rf"\g<head>{REDACTED}", text))
+    return _OPTION.sub(_hide, _PAIR.sub(_hide, text))
 
 
 def redact_json(value: object, name: str = "", values: Sequence[str] = (), depth: int = 0) -> object:
@@ -91,7 +103,8 @@ def redact_json(value: object, name: str = "", values: Sequence[str] = (), depth
 
 def _hide(found: "re.Match[str]") -> str:
     value = found["value"]
-    if value in _NOTHING:
+    if value in _NOTHING or (value.isdigit() and not is_secret(found["head"])):  # a count: `total_token: 7`
         return found[0]
-    quote = value[0] if value[0] in "'\"" else ""
-    return f"{found['head']}{quote}{REDACTED}{quote}"
+    bare = value.lstrip("\\")
+    quote = value[: len(value) - len(bare) + 1] if bare[:1] in ("'", '"') else ""
+    return f"{found['head']}{found['open']}{quote}{REDACTED}{quote}"
