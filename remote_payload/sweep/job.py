@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from remote_payload import leftovers
 from remote_payload.failure import JobFailure
 from remote_payload.refusal import Refusal
 from remote_payload.rundir import RunDir
@@ -30,6 +31,7 @@ from remote_payload.sweep.unit import Place, spec_of, start, unit_run_id, until_
 from remote_payload.sweep.wanted import Wanted, job_for
 
 Report = Callable[[Event], None]
+LEFTOVER_GRACE_S, LOOK_S = 5.0, 0.05
 
 
 def run(job: SweepJob, sweep: RunDir, spec: RunSpec, archive: Path, report: Report) -> None:
@@ -114,6 +116,8 @@ class _Driver:
             began = self._line(unit, attempt, run_id, points, began_unix_s)
             run = start(self._place, spec_of(self._place, self._job, unit, attempt, job))
             state = until_over(run, lambda: self._is_stopped)
+            if state.phase == "lost":  # its supervisor was killed, and what it looked after would meet the next unit
+                leftovers.end(run, LEFTOVER_GRACE_S, LOOK_S)
         except Refusal as refusal:
             if refusal.code == "disk_full":
                 raise JobFailure(Failure(kind="disk_full", message=refusal.message, hint=refusal.hint)) from None

@@ -6,7 +6,7 @@ from remote_payload.rundir import RunDir
 from remote_payload.schema import SelftestJob, SweepAttempt, SweepJob, SweepPoint, SweepRequest, SweepUnit, to_json
 from remote_payload.schema.waiting import Waiting
 from remote_payload.sweep.ledger import read_ledger
-from tests.payload.rig import NONCE, Rig, kill, wait_for
+from tests.payload.rig import NONCE, Rig, is_alive, kill, wait_for
 
 
 def sweep_of(*changes: dict[str, object], **settings: object) -> SweepJob:
@@ -73,6 +73,21 @@ def test_cancelling_a_unit_leaves_the_rest_of_the_sweep(rig: Rig) -> None:
     wait_for(lambda: rig.state("s1").is_terminal)
     attempts, phase = asked(rig)
     assert (phase, ends(attempts)) == ("succeeded", [("p0", "cancelled"), ("p1", "measured")])
+
+
+def test_what_a_unit_leaves_whose_supervisor_was_killed_is_ended_before_the_next(rig: Rig) -> None:
+    launch(rig, sweep_of({"duration_s": 60}, {}))
+    wait_for(lambda: rig.run("s1.u0.0").state.exists() and rig.state("s1.u0.0").phase == "running")
+    unit = rig.state("s1.u0.0")
+    assert unit.supervisor_pid is not None
+    assert unit.worker_pid is not None
+    kill(unit.supervisor_pid)
+    wait_for(lambda: rig.run("s1.u1.0").path.exists())
+    assert not is_alive(unit.worker_pid)
+    wait_for(lambda: rig.state("s1").is_terminal)
+    attempts, phase = asked(rig)
+    assert (phase, [one.phase for one in attempts]) == ("succeeded", ["lost", "succeeded"])
+    assert ends(attempts) == [("p0", "failed"), ("p1", "measured")]
 
 
 def test_a_unit_that_outlives_its_killed_sweep_is_adopted_by_the_next(rig: Rig) -> None:
