@@ -297,3 +297,19 @@ def test_no_number_is_no_figure(value: float | None) -> None:
     metrics = {item.metric for item in of({**LINE, "median_tpot_ms": value}).measurements[0].series}
     assert "tpot_s" not in metrics
     assert "tpot_s_p99" in metrics
+
+
+def test_a_log_names_the_lines_that_tell_no_number_and_a_rate_of_zero_is_one() -> None:
+    lines = [
+        f"[2026-11-30 05:55:12] Decode batch. #running-req: 1, accept len: {length}, accept rate: {rate}, "
+        "gen throughput (token/s): 9.0"
+        for length, rate in (("1.00", "0.00"), ("1.30", "0.10"), ("nan", "nan"))
+    ]
+    found = measured(Source("dead.log", (OLD + "\n".join(lines)).encode()))
+    one = found.measurements[0]
+    assert found.run_id.startswith("sglang-log-20261130-")
+    assert series(one, "accept_rate").y == pytest.approx((0.05,))
+    assert (series(one, "accept_length_pooled").n, series(one, "output_throughput_tok_s").n) == (2, 3)
+    assert one.warnings[0] == "1 of 3 lines tell no number for their accept length, or 0: left out"
+    quoted = b'{"generated_texts": ["Decode batch. #running-req: 1"], ' + json.dumps(LINE).encode()[1:]
+    assert measured(Source("answers.jsonl", quoted)).tool == "sglang bench_serving"
