@@ -1,0 +1,18 @@
+"""What every test leaves as it found it."""
+
+import signal
+from collections.abc import Iterator
+
+import pytest
+
+ENDING = (signal.SIGTERM, signal.SIGHUP)
+
+
+@pytest.fixture(autouse=True)
+def ends_when_told() -> Iterator[None]:
+    """A command run inside a test's process takes SIGTERM for itself; afterwards the tests can be ended by it again."""
+    before = [signal.getsignal(number) for number in ENDING]
+    yield
+    for number, handler in zip(ENDING, before, strict=True):
+        if signal.getsignal(number) is not handler:
+            signal.signal(number, handler)
