@@ -7,6 +7,7 @@ import pytest
 
 from orchestrator import jobfile
 from orchestrator.cli import run_bench
+from orchestrator.cli.waiting import take_wish
 from orchestrator.config import Config
 from remote_payload.schema.bench_job import BenchJob
 from tests.cli.conftest import Eagle
@@ -21,6 +22,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[BenchJob]:
     own = ("host_name", "job_file", "run_id", "detach", "find_python", "accept_new", "as_json")
 
     def launch(kind: str, flags: dict[str, Any]) -> None:
+        take_wish(flags)
         job = jobfile.plan(kind, Config(), None, {key: flags[key] for key in flags if key not in own}).job
         assert isinstance(job, BenchJob)
         found.append(job)
