@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 SGLANG_VENV := .sglang-venv
 SGLANG_READY := $(SGLANG_VENV)/.ready
+# Half of a test over SSH is waiting, so two processes share the tests; each calculates with one thread.
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 --dist worksteal
 
 .PHONY: demo test test-sglang test-all lint bench clean
 
@@ -12,10 +14,10 @@ demo: $(READY)
 	$(BIN)/eagle3-remote demo
 
 test: $(READY)
-	$(BIN)/python -m pytest -m "not slow and not sglang" tests
+	$(PYTEST) -m "not slow and not sglang" tests
 
 test-all: $(READY)
-	$(BIN)/python -m pytest -m "not sglang" tests
+	$(PYTEST) -m "not sglang" tests
 
 # The real SGLang on this machine's CPU, in an environment of its own (2.5 GB): see tests/sglang/.
 test-sglang: $(READY) $(SGLANG_READY)
