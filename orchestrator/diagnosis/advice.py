@@ -25,6 +25,7 @@ from orchestrator.diagnosis.verdict import (
     Effect,
     MeasuredReading,
     Verdict,
+    how_little,
     is_poor,
 )
 from remote_payload.schema import StandaloneResult
@@ -92,7 +93,7 @@ def _headline(
             if alike
             else "too little to call anything sound; rows or export may be at fault, or the drafter is a weak one"
         ),
-        "nothing_fits": "no reading fits: the drafter hardly predicts the target, whatever it is fed",
+        "nothing_fits": f"no reading fits: {how_little(best)}",
         "mis_read": "mis-read",
         "mis_wired": f"mis-wired: {what_is_fed(result, best)}",
         "unlabelled": "wiring unknown: the captured states carry no labels, so only the best reading can be named",
@@ -168,8 +169,9 @@ def _candidate(result: StandaloneResult, item: MeasuredReading) -> str:
     states, ids = item.facts.states or (), None
     if states and item.facts.token_offset == SERVED_OFFSET:
         ids = spell(states, result.declared.target_class, result.declared.target_layers).ids
-    would_be = f", would be ids {list(ids)}" if ids else ""
-    return f"{states_text(item.facts.states)} ({_percent(item)} at step 1{would_be})"
+    return (
+        f"{states_text(item.facts.states)} ({_percent(item)} at step 1{f', would be ids {list(ids)}' if ids else ''})"
+    )
 
 
 def _suspects(best: MeasuredReading) -> tuple[str, ...]:

@@ -56,6 +56,14 @@ def is_poor(item: MeasuredReading) -> bool:
     return (item.figures.first_step.value or 0.0) < GOOD_FIT
 
 
+def how_little(best: MeasuredReading) -> str:
+    """Why no reading fits, in words: the best one predicts next to nothing, or no more than without any states."""
+    share = best.figures.first_step.value or 0.0
+    if share < LEAST_FIT:
+        return "the drafter hardly predicts the target, whatever it is fed"
+    return f"the best one has {100 * share:.1f} % at step 1, no more than the drafter has without any states"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Effect:
     """One choice in which the best reading's computation differs from what is served, and what it is worth."""

@@ -28,6 +28,7 @@ from orchestrator.diagnosis.verdict import (
     WiringVerdict,
     is_poor,
 )
+from orchestrator.diagnosis.without_states import reads_none
 from orchestrator.errors import InvalidRunError
 from remote_payload.schema import ReadingFacts, StandaloneResult
 
@@ -49,6 +50,8 @@ def judge(measured: Measured) -> WiringVerdict:
     poor = is_poor(best)
     found = effects(best, result.declared.changes, ranking.ranked, result.checkpoint, confidence)
     verdict = _fit_verdict(_verdict(result, ranking, difference, found), best, difference, equals)
+    if poor and reads_none(result, best.figures.first_step.value or 0.0):
+        verdict = "nothing_fits"
     if verdict == "declared_not_captured" and is_vllms_numbering(result, best):
         verdict = "mis_wired"
     # Where the order of the states hardly matters, the one that a server can feed needs no change of weights.

@@ -23,7 +23,7 @@ from remote_payload.standalone.measure.task import Task
 from remote_payload.standalone.model.budget import Budget
 from remote_payload.standalone.model.drafter import Drafter
 from remote_payload.standalone.model.memory import Work, plan
-from remote_payload.standalone.rows.embedding_slots import check_labels
+from remote_payload.standalone.rows.embedding_slots import check_labels, check_written
 from remote_payload.standalone.rows.files import RowFolder, find_rows
 from remote_payload.standalone.rows.fit import check_fit
 from remote_payload.standalone.rows.row import RowReader
@@ -187,11 +187,12 @@ def path(text: str) -> Path:
 def _check_embedding(kind: RowKind, states: tuple[int, ...] | None, journal: Journal, *, told: bool) -> None:
     """Labels that the rows contradict end the job; without labels, what the rows say about themselves is told once."""
     slots = kind.embedding_slots
+    check_written(kind.dead_slots, kind.captured)
     if kind.embedding_shift:
         where = "next" if kind.embedding_shift > 0 else "previous"
         journal.warn("shifted_states", f"the captured states are those of the {where} token: rows are shifted by one")
     elif slots is not None and states is not None:
-        check_labels(slots, states)
+        check_labels(slots, states, kind.dead_slots)
     elif slots and not told:
         place = ", ".join(map(str, slots))
         journal.note("embedding_slot", f"the captured state in slot {place} is the target's embedding output (`embed`)")

@@ -184,6 +184,19 @@ def test_too_few_rows_cannot_tell_however_large_the_difference() -> None:
     assert "3 rows are too few" in verdict.headline
 
 
+def test_a_drafter_that_predicts_as_well_without_its_states_fits_nothing() -> None:
+    noise = made_measured((Made((0.14, 0.1, 0.1, 0.1)), Made((0.12, 0.1, 0.1, 0.1), LATER)))
+    control = replace(noise.result.readings[-1], first_step_hits=40, paired_first_step_hits=28)
+    assert control.changes == ("states=zeroed",)
+    unlabelled = replace(noise.result.rows, states=None)
+    told = replace(noise.result, rows=unlabelled, readings=(*noise.result.readings[:-1], control))
+    verdict = judge_measured(replace(noise, result=told))
+    assert verdict.verdict == "nothing_fits"
+    assert "no more than the drafter has without any states" in verdict.headline
+    needed = replace(told, readings=(*told.readings[:-1], replace(control, first_step_hits=20)))
+    assert judge_measured(replace(noise, result=needed)).verdict == "unlabelled"
+
+
 def test_unlabelled_states_give_the_best_alone() -> None:
     verdict = judge(STORY, made_declared((2, 4, 5), None), states=None)
     assert verdict.verdict == "unlabelled"

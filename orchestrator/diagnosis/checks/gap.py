@@ -11,6 +11,7 @@ from orchestrator.compare.gap import Gap, gap
 from orchestrator.diagnosis.checks.factors import ranking_of
 from orchestrator.diagnosis.finding import CheckResult, Evidence, Severity, Subject, count, figure
 from orchestrator.diagnosis.measured import Measured
+from remote_payload.schema import RowsFacts
 
 GAP = Subject(check="gap", title="train against held-out")
 
@@ -19,6 +20,8 @@ HONEST = 0.07
 SUSPECT = 0.1
 """A gap beyond it that is not surely beyond `HONEST` needs more rows before anything is said."""
 LARGE = 0.2
+LEAKED = 0.05
+"""Share of held-out rows that may be train rows, or answer their prompts, before a small gap says nothing."""
 
 
 def check(measured: Measured) -> tuple[CheckResult, ...]:
@@ -34,7 +37,7 @@ def check(measured: Measured) -> tuple[CheckResult, ...]:
     found = gap(
         measured.train.figures[reading], measured.train.rows, measured.heldout.figures[reading], measured.heldout.rows
     )
-    return (_judge(found),)
+    return (_leaky(_judge(found), measured.result.heldout),)
 
 
 def _common(measured: Measured) -> str | None:
@@ -44,6 +47,23 @@ def _common(measured: Measured) -> str | None:
         return None
     names = [item.facts.name for item in (ranking.best, *ranking.ranked)]
     return next((name for name in names if name in measured.heldout.figures), None)
+
+
+def _leaky(judged: CheckResult, heldout: RowsFacts | None) -> CheckResult:
+    """A small gap says nothing where the held-out rows are train rows; one that is large in spite of them does."""
+    lint = None if heldout is None else heldout.lint
+    if judged.outcome != "passed" or heldout is None or lint is None or not heldout.used:
+        return judged
+    shared, prompts = lint.also_in_train or 0, lint.prompts_in_train or 0
+    leaked = max(shared, prompts)
+    if leaked <= LEAKED * heldout.used:
+        return judged
+    what = "are train rows" if shared == leaked else "answer a train row's prompt"
+    return GAP.cannot_tell(
+        f"{leaked} of {heldout.used} held-out rows {what}: the gap to other text is not known",
+        needs="held-out rows that it was not trained on, by prompt",
+        evidence=judged.evidence,
+    )
 
 
 def _judge(found: Gap) -> CheckResult:

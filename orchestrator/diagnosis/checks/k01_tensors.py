@@ -110,10 +110,12 @@ def _contents(checkpoint: CheckpointFacts, *, works: bool) -> tuple[CheckResult,
         return (_barely_trained(matrices),)
     excesses = [item.spectral_excess for item in statistics if item.spectral_excess is not None]
     untrained = sum(item.constant == 1.0 for item in statistics)
+    idle = sum(item.constant == 0.0 for item in statistics)
     evidence = (
         count("tensors looked at", len(statistics)),
         Evidence(name="least spectral excess of a matrix (1 = random)", value=min(excesses, default=None)),
         count("norms that are 1 throughout (bfloat16 training may never move them)", untrained),
+        *((count("biases that are 0 throughout, which add nothing", idle),) if idle else ()),
     )
     return (CONTENTS.passed("no tensor looks random, constant or duplicated", evidence),)
 
@@ -130,7 +132,8 @@ def _barely_trained(matrices: list[TensorStatistics]) -> CheckResult:
 
 def _oddities(item: TensorStatistics, checkpoint: CheckpointFacts, *, alone: bool) -> list[CheckResult]:
     matrix = item.spectral_excess is not None or item.row_norm_spread is not None
-    if item.constant is not None and (matrix or item.constant == 0.0):
+    empty = item.constant == 0.0 and not item.name.endswith(".bias")  # a bias begins at 0, and adds nothing there
+    if item.constant is not None and (matrix or empty):
         return [_constant(item)]
     found = []
     if alone and _looks_random(item) and item.name != "embed_tokens.weight":  # K4 compares it with the target's

@@ -83,8 +83,26 @@ def _head(item: SharedTensorFacts, measured: Measured) -> CheckResult:
             remedy=("export lm_head again from the drafter's training state",),
             refuted_by="a training state with this very head",
         )
+    if item.identical and accuracy is not None and accuracy < LEAST_FIT:
+        return _overwritten(evidence, accuracy)
     return HEAD.passed(
         "the drafter has a head of its own" if not item.identical else "the head is the target's", evidence
+    )
+
+
+def _overwritten(evidence: tuple[Evidence, ...], accuracy: float) -> CheckResult:
+    """Seen: an engine and some exporters put the target's rows in place of the trained head (vLLM, PR 27732)."""
+    return HEAD.finding(
+        "lm_head is bit by bit the target's rows, and no reading predicts the target: the drafter's own head may have "
+        "been overwritten with them",
+        severity="serious",
+        cause="loading",
+        evidence=(*evidence, Evidence(name="step-1 accuracy, best reading", value=accuracy, unit="share")),
+        remedy=(
+            "export lm_head again from the drafter's training state, and look where the export or the loader takes it "
+            "from the target",
+        ),
+        refuted_by="a training state whose lm_head is the target's too: a drafter that was trained with it frozen",
     )
 
 

@@ -7,12 +7,11 @@ from orchestrator.diagnosis.finding import CheckResult, Evidence, Severity, Subj
 from orchestrator.diagnosis.measured import Measured
 from orchestrator.diagnosis.verdict import GOOD_FIT, LEAST_FIT, WiringVerdict
 from orchestrator.diagnosis.wiring import judge
+from orchestrator.diagnosis.without_states import share_with_states, without_states
 
 WIRING = Subject(check="K5", title="wiring")
 STATES = Subject(check="K5", title="use of the states")
 
-WITHOUT_STATES = {"states=zeroed", "states=shuffled"}
-"""Changes that take the states away."""
 IDLE = 0.9
 """Share of its accuracy that a drafter may keep without its states before it is said not to use them."""
 
@@ -81,19 +80,20 @@ def _evidence(wiring: WiringVerdict) -> tuple[Evidence, ...]:
 
 def _control(measured: Measured, wiring: WiringVerdict) -> tuple[CheckResult, ...]:
     """What is left without states, from the rows of the control's stage."""
-    controls = [facts for facts in measured.result.readings if set(facts.changes) & WITHOUT_STATES and facts.positions]
-    if not controls:
+    best, without = wiring.best.figures.first_step.value or 0.0, without_states(measured.result)
+    if without is None:
         return ()
-    best = wiring.best.figures.first_step.value or 0.0
-    without = max(controls, key=lambda facts: facts.first_step_hits / facts.positions)
     evidence = (
         share(f"step-1 accuracy without its states ({without.name})", without.first_step_hits, without.positions),
         share("step-1 accuracy, best reading", wiring.best.figures.first_step.hits, wiring.best.figures.first_step.n),
     )
-    paired = without.paired_first_step_hits
-    beside = best if paired is None else paired / without.positions
+    beside = share_with_states(without, best)
     left = without.first_step_hits / without.positions
-    if beside < LEAST_FIT or left < IDLE * beside:
+    if beside < LEAST_FIT:
+        text = f"too little is predicted to tell: {100 * beside:.0f} % with its states, {100 * left:.0f} % without them"
+        needs = "a reading that predicts the target"
+        return (STATES.cannot_tell(text, needs=needs, evidence=evidence),)
+    if left < IDLE * beside:
         return (STATES.passed(f"the drafter needs its states: {100 * left:.0f} % without them", evidence),)
     return (
         STATES.finding(

@@ -39,8 +39,11 @@ def check(measured: Measured) -> tuple[CheckResult, ...]:
     if not slots:
         return (SLOTS.cannot_tell("the captured states were not looked at", needs="a run of this version"),)
     evidence = tuple(line for slot in slots for line in _evidence(slot, states))
-    found = [_twice(slot) for slot in slots if slot.equals_slot is not None]
-    if states is not None and len(states) >= len(slots):
+    dead = [slot for slot in slots if is_dead(slot)]
+    slots = tuple(slot for slot in slots if slot not in dead)  # they say nothing of where they were captured
+    found = [_dead(slot) for slot in dead]
+    found += [_twice(slot) for slot in slots if slot.equals_slot is not None]
+    if states is not None and len(states) >= len(slots) + len(dead):
         found += [item for slot in slots if (item := _mislabelled(slot, states[slot.slot], result)) is not None]
         found += _out_of_order(slots, states)
     if found:
@@ -51,8 +54,21 @@ def check(measured: Measured) -> tuple[CheckResult, ...]:
     return (SLOTS.passed(f"nothing contradicts the labels{_seen(result)}", evidence),)
 
 
+def is_dead(slot: SlotFacts) -> bool:
+    """Whether a slot holds one vector for all tokens: the capture never wrote it."""
+    return slot.rms == 0.0 if slot.constant is None else slot.constant  # the former by earlier versions' results
+
+
+def embedding_beside_its_token(result: StandaloneResult) -> int | None:
+    """A slot that lies along the embedding of its own tokens, so that its states stand right; None = there is none."""
+    along = (slot for slot in result.rows.slots if (slot.embedding_share or 0.0) >= ALONG)
+    return next((slot.slot for slot in along), None)
+
+
 def is_embedding(slot: SlotFacts) -> bool | None:
     """Whether a slot is the embedding output; None = the rows do not tell."""
+    if is_dead(slot):
+        return False
     if slot.embedding_share is not None and slot.embedding_share >= ALONG:
         return True
     if slot.repeats >= LEAST_REPEATS:
@@ -119,6 +135,20 @@ def _twice(slot: SlotFacts) -> CheckResult:
         f"slots {slot.equals_slot} and {slot.slot} hold the same numbers: one state was captured twice",
         slot,
         "equals slot",
+    )
+
+
+def _dead(slot: SlotFacts) -> CheckResult:
+    zero = slot.rms == 0.0
+    what = "zeros" if zero else "one and the same vector"
+    found = _finding(f"slot {slot.slot} holds {what} for every token: the capture wrote nothing there", slot)
+    return replace(
+        found,
+        evidence=led_by(found.evidence, "median RMS") if zero else led_by(found.evidence, "the same vector"),
+        remedy=(
+            f"capture the rows again: slot {slot.slot} was allocated and never filled; no label and no config mends it",
+            "if training used such rows, the drafter learnt without this state: train it again on whole ones",
+        ),
     )
 
 
@@ -208,6 +238,8 @@ def _evidence(slot: SlotFacts, states: tuple[int, ...] | None) -> tuple[Evidence
             share(f"{where}: logit lens with norm is the next token", slot.lens_normed_hits, slot.lens_positions)
         )
         lines.append(share(f"{where}: logit lens without norm", slot.lens_raw_hits, slot.lens_positions))
+    if slot.constant:
+        lines.append(share(f"{where}: tokens with the same vector", slot.tokens, slot.tokens))
     if slot.equals_slot is not None:
         lines.append(count(f"{where}: equals slot", slot.equals_slot))
     return tuple(lines)

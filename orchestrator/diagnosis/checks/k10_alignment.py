@@ -3,7 +3,7 @@
 from orchestrator.compare.figures import first_step_difference, same_rows
 from orchestrator.diagnosis.checks import k10_mask
 from orchestrator.diagnosis.checks.factors import SURE_ERRORS, ranking_of, tried_evidence
-from orchestrator.diagnosis.checks.k07_slots import is_shifted
+from orchestrator.diagnosis.checks.k07_slots import embedding_beside_its_token, is_shifted
 from orchestrator.diagnosis.finding import CheckResult, Evidence, Subject, led_by, share
 from orchestrator.diagnosis.measured import Measured
 from orchestrator.diagnosis.verdict import CHANGE_SEPARATION, GOOD_FIT, LEAST_FIT, SEPARATION, SERVED_OFFSET
@@ -31,6 +31,14 @@ def _offset(measured: Measured) -> CheckResult:
     if rolled := _states_rolled(measured.result):
         return rolled
     evidence = tuple(_by_offset(measured.result, offset) for offset in sorted(tried))
+    shifted, right = _final_states_shifted(measured.result), embedding_beside_its_token(measured.result)
+    if shifted and right is not None:
+        return OFFSET.cannot_tell(
+            f"the captured states stand beside their own tokens (slot {right} is the embedding of its own), the final "
+            "states do not answer the next one: no offset can be judged by them",
+            needs="rows whose final states answer the next token: see the check of the teacher",
+            evidence=evidence,
+        )
     if best.facts.token_offset == SERVED_OFFSET:
         return OFFSET.passed(
             "the state of token t goes with the embedding of token t+1, as every server pairs them", evidence
@@ -41,7 +49,6 @@ def _offset(measured: Measured) -> CheckResult:
             needs="more rows",
             evidence=evidence,
         )
-    shifted = _states_shifted(measured.result)
     return OFFSET.finding(
         f"the drafter reads best with token t{best.facts.token_offset:+d} beside state t; every server pairs t with t+1"
         + (": the rows' states and tokens are shifted against each other" if shifted else ""),
@@ -78,7 +85,14 @@ def _states_beside(slot: SlotFacts) -> CheckResult:
 
 
 def _states_rolled(result: StandaloneResult) -> CheckResult | None:
-    """Whether the drafter reads better with the states of the token beside: they were stored at the wrong tokens."""
+    """Whether the drafter reads better with the states of the token beside: they were stored at the wrong tokens.
+
+    Only where the final states stand right: where these are shifted, sound states look shifted the other way.
+    """
+    if _final_states_shifted(result):
+        return None
+    right = embedding_beside_its_token(result)
+    but = "" if right is None else f" (all but slot {right}, which is the embedding of its own token)"
     for facts in result.readings:
         change = next((item for item in facts.changes if item in ROLLED), None)
         paired, error = facts.paired_leading_hits, facts.paired_error
@@ -90,8 +104,8 @@ def _states_rolled(result: StandaloneResult) -> CheckResult | None:
         if not reads_well or ahead - SURE_ERRORS * error <= CHANGE_SEPARATION:
             continue
         return OFFSET.finding(
-            f"the captured states stand one token too {ROLLED[change]} beside tokens and final states: the drafter "
-            f"reads best with those of the token {'behind' if ROLLED[change] == 'late' else 'before'}",
+            f"the captured states{but} stand one token too {ROLLED[change]} beside tokens and final states: the "
+            f"drafter reads best with those of the token {'behind' if ROLLED[change] == 'late' else 'before'}",
             severity="serious",
             cause="data",
             evidence=(
@@ -124,6 +138,7 @@ def _by_offset(result: StandaloneResult, offset: int) -> Evidence:
     )
 
 
-def _states_shifted(result: StandaloneResult) -> bool:
+def _final_states_shifted(result: StandaloneResult) -> bool:
+    """Whether the final states answer another token than the next one."""
     teacher = result.rows.teacher
     return teacher is not None and bool(teacher.shifted_agrees) and max(teacher.shifted_agrees) > teacher.agrees

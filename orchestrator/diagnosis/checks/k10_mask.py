@@ -143,18 +143,38 @@ def _mask(measured: Measured) -> CheckResult:
             remedy=("look at one row's tokens around its mask; mark the response's first token as well",),
             refuted_by="a template whose last token differs from row to row",
         )
-    early = all(edges.get(place, 0.0) >= UNIFORM for place in ("two_before", "before", "first"))
-    if early and edges.get("second", 1.0) < VARIED and edges.get("after", 1.0) < VARIED:
+    if (early := _early(edges)) is not None:
         return MASK.finding(
-            "the loss mask seems to begin and end one token early: every response begins with one and the same token, "
-            "and goes on behind the mask's end",
+            f"the loss mask seems to begin and end {early}, and goes on behind the mask's end",
             severity="minor",
             cause="data",
             evidence=led_by(evidence, "at `first`", "at `after`"),
             remedy=("look at one row's tokens around its mask; mark the response's last token, not its template's",),
             refuted_by="answers that all begin so (`<think>`) and rows that go on with other text at once",
         )
+    vary = all(edges.get(place, 1.0) < VARIED for place in ("two_before", "before"))
+    lint = measured.result.rows.lint
+    stated = shift == 0 and lint is not None and lint.prompts_stated == measured.result.rows.used
+    if vary and not stated:
+        return MASK.cannot_tell(
+            "the two tokens before the mask vary from response to response, as no template's do: there is none, or "
+            "there are several, or the mask begins two tokens late or more",
+            needs="a merged JSONL with `n_prompt_tokens`, or a look at one row's tokens around its mask",
+            evidence=led_by(evidence, "at `before`", "at `two_before`"),
+        )
     return MASK.passed("nothing speaks against where the mask begins and ends", evidence)
+
+
+def _early(edges: dict[str, float]) -> str | None:
+    """How much too early a mask seems to stand: the template's end is marked, and answers go on behind the mask."""
+    if edges.get("first", 0.0) < UNIFORM or edges.get("after", 1.0) >= VARIED:
+        return None
+    if edges.get("second", 0.0) >= UNIFORM:
+        return "two tokens early or more: every response begins with the same two tokens"
+    template = all(edges.get(place, 0.0) >= UNIFORM for place in ("two_before", "before"))
+    if not template or edges.get("second", 1.0) >= VARIED:
+        return None
+    return "one token early: every response begins with one and the same token"
 
 
 def _beside_prompt(shift: int, rows: int, edges: dict[str, float], evidence: tuple[Evidence, ...]) -> CheckResult:

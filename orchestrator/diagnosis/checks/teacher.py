@@ -13,7 +13,7 @@ import numpy as np
 
 from orchestrator.compare.chains import masked, unpack_row
 from orchestrator.compare.gap import GREEDY_SHARE
-from orchestrator.diagnosis.checks.k07_slots import early_answers
+from orchestrator.diagnosis.checks.k07_slots import early_answers, embedding_beside_its_token
 from orchestrator.diagnosis.finding import CheckResult, Evidence, Subject, led_by, share
 from orchestrator.diagnosis.measured import Measured
 from remote_payload.schema import RowFacts, TeacherFacts
@@ -57,10 +57,17 @@ def _agreement(measured: Measured, teacher: TeacherFacts) -> CheckResult:
     shifted = max(teacher.shifted_agrees, default=0)
     if teacher.positions >= LEAST_POSITIONS and shifted > teacher.agrees and shifted > 2 * NO_TEXT * teacher.positions:
         offset = (0, 2)[teacher.shifted_agrees.index(shifted)]
+        right = embedding_beside_its_token(measured.result)
+        where = (
+            "states and tokens are shifted"
+            if right is None
+            else f"they alone stand a token too {'early' if offset else 'late'}, for slot {right} is the embedding of "
+            "its own token"
+        )
         return _finding(
-            f"the final states answer the token at offset {offset:+d}, not the next one: states and tokens are shifted",
+            f"the final states answer the token at offset {offset:+d}, not the next one: {where}",
             led_by(evidence, f"offset {offset:+d}"),
-            ("capture the rows again; state t must be the one that predicts token t+1",),
+            ("capture the rows again; the final state of token t must be the one that predicts token t+1",),
         )
     if greedy_n >= LEAST_POSITIONS and greedy_hits < BROKEN_GREEDY * greedy_n:
         return _finding(

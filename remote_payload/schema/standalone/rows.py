@@ -46,6 +46,8 @@ class SlotFacts(Record):
     """argmax(lm_head(state)) is the next token."""
     equals_slot: int | None = None
     """An earlier slot that holds the same numbers."""
+    constant: bool | None = None
+    """Whether all tokens looked at have the very same vector; None = not looked at (earlier versions)."""
 
 
 class TeacherFacts(Record):
@@ -104,6 +106,8 @@ class RowsLint(Record):
     """Used rows whose file and merged JSONL both hold a mask, and different ones; the merged one was used."""
     masks_inverse: int = 0
     """Of these, rows where one is exactly the other's inverse."""
+    prompts_stated: int = 0
+    """Used rows whose merged line says where the prompt ends."""
     odd_mask_values: int = 0
     """Used rows whose mask holds numbers other than 0 and 1; whatever is not 0 was taken as marked."""
 

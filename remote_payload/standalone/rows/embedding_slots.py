@@ -37,9 +37,32 @@ def embedding_shift(states: torch.Tensor, tokens: torch.Tensor, table: torch.Ten
     return next(shifts, 0)
 
 
-def check_labels(slots: tuple[int, ...], states: tuple[int, ...]) -> None:
-    """Raise JobFailure(rows) where the labels contradict what the rows hold at `slots`."""
+def dead_slots(states: torch.Tensor) -> tuple[int, ...]:
+    """Slots of states (T, n, Ht) that hold one vector for all tokens: nothing was written there."""
+    if len(states) < 2:
+        return ()
+    return tuple(slot for slot, state in enumerate(states.unbind(dim=1)) if bool((state == state[0]).all()))
+
+
+def check_written(dead: tuple[int, ...], captured: int) -> None:
+    """Raise JobFailure(rows) where none of the `captured` states holds anything."""
+    if len(dead) == captured:
+        raise rows_failure(
+            f"all {captured} captured states hold one and the same vector for every token (zeros, say): the capture "
+            "wrote nothing",
+            hint="capture the rows again, and look at one row's states before all are made",
+        )
+
+
+def check_labels(slots: tuple[int, ...], states: tuple[int, ...], dead: tuple[int, ...] = ()) -> None:
+    """Raise JobFailure(rows) where labels contradict the rows: the embedding stands at `slots`, nothing at `dead`."""
     labelled = states.index(0) if 0 in states else None
+    if labelled is not None and labelled in dead:
+        raise rows_failure(
+            f"slot {labelled} is labelled `embed`, but holds one and the same vector for every token: the capture "
+            "wrote nothing there",
+            hint="capture the rows again; no label mends it",
+        )
     if slots and (labelled is None or labelled not in slots):
         said = f"slot {labelled} is labelled `embed`" if labelled is not None else "no slot is labelled `embed`"
         raise rows_failure(

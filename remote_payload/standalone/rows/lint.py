@@ -72,6 +72,7 @@ class Lint:
             masks_contradict=self._masks["other"] + self._masks["inverse"],
             masks_inverse=self._masks["inverse"],
             odd_mask_values=self._masks["odd"],
+            prompts_stated=self._masks["stated"],
         )
 
     def warnings(self) -> list[str]:
@@ -98,6 +99,7 @@ class Lint:
         self._masks["last"] += not bool(mask[-1])
         self._masks["none"] += not signs.stored
         self._masks["odd"] += signs.odd_values
+        self._masks["stated"] += row.prompt_stated
         if signs.contradicts is not None:
             self._masks[signs.contradicts] += 1
 

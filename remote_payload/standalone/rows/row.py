@@ -30,6 +30,8 @@ class Row:
     final: torch.Tensor | None  # (T, Ht); None where the rows store the teacher's choices instead
     prompt_tokens: int
     source: str | None
+    prompt_stated: bool = False
+    """Whether the merged line says where the prompt ends."""
     answers: torch.Tensor | None = None  # (T,) int64 the teacher's stored choices y_j, -1 = unknown
     dialect: DataDialectFacts | None = None
     mask_signs: MaskSigns = ORDINARY
@@ -112,6 +114,7 @@ class RowReader:
             final=None if final is None else self._cut(final, raw, part),
             prompt_tokens=_prompt(raw),
             source=raw.source,
+            prompt_stated=_states_prompt(raw),
             answers=raw.answers,
             dialect=raw.dialect,
             mask_signs=raw.mask_signs,
@@ -171,4 +174,8 @@ def _split_final(states: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
 def _prompt(raw: RawRow) -> int:
     """Tokens before the first response token, unless the merged JSONL says better."""
     first = int(raw.loss_mask.to(torch.int64).argmax()) if len(raw.loss_mask) else 0
-    return raw.prompt_tokens if raw.prompt_tokens is not None and 0 < raw.prompt_tokens <= len(raw.tokens) else first
+    return raw.prompt_tokens if raw.prompt_tokens is not None and _states_prompt(raw) else first
+
+
+def _states_prompt(raw: RawRow) -> bool:
+    return raw.prompt_tokens is not None and 0 < raw.prompt_tokens <= len(raw.tokens)

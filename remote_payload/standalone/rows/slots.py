@@ -64,6 +64,7 @@ class SlotLook:
             self._look_beside(slot, states[:, index].float(), beside)
         sums = checksums(states)  # (t, n)
         self._note_equal(sums)
+        self._note_constant(sums)
         self._note_repeats(sums, tokens)
         self._note_lens(row)
         let_go(row.states)
@@ -88,6 +89,7 @@ class SlotLook:
                 lens_normed_hits=slot.normed_hits,
                 lens_raw_hits=slot.raw_hits,
                 equals_slot=next((other for other in range(index) if other in slot.equals), None),
+                constant=slot.constant if slot.tokens > 1 else None,
             )
             for index, slot in enumerate(self._slots)
         )
@@ -117,6 +119,12 @@ class SlotLook:
             before = range(index) if slot.fresh else slot.equals
             slot.equals = {other for other in before if torch.equal(sums[:, other], sums[:, index])}
             slot.fresh = False
+
+    def _note_constant(self, sums: torch.Tensor) -> None:
+        """Whether a slot has had one vector only, over all rows so far."""
+        for slot, own in zip(self._slots, sums.T.unbind(), strict=True):
+            slot.vector = int(own[0]) if slot.vector is None else slot.vector
+            slot.constant &= bool((own == slot.vector).all())
 
     def _note_repeats(self, sums: torch.Tensor, tokens: torch.Tensor) -> None:
         """Whether tokens that occurred before have the very numbers they had before."""
@@ -199,4 +207,6 @@ class _Slot:
         self.lens = self.normed_hits = self.raw_hits = self.kept = 0
         self.rms: list[torch.Tensor] = []
         self.equals: set[int] = set()
+        self.vector: int | None = None
+        self.constant = True
         self.fresh = True

@@ -12,7 +12,7 @@ from remote_payload.schema.standalone import DataDialectFacts, SkippedRow
 from remote_payload.standalone.checkpoint.load import Checkpoint
 from remote_payload.standalone.journal import Journal
 from remote_payload.standalone.mapped import is_mapped, let_go
-from remote_payload.standalone.rows.embedding_slots import embedding_shift, embedding_slots
+from remote_payload.standalone.rows.embedding_slots import dead_slots, embedding_shift, embedding_slots
 from remote_payload.standalone.rows.final_state import final_state_kind
 from remote_payload.standalone.rows.fit import check_norm, no_usable_row
 from remote_payload.standalone.rows.row import Row, RowReader, beginning
@@ -42,6 +42,8 @@ class RowKind:
     embedding_slots: tuple[int, ...] | None
     """Captured states that are the target's embedding output; None = its embedding is unknown."""
     embedding_shift: int
+    dead_slots: tuple[int, ...]
+    """Slots that hold one vector for all tokens."""
     """A captured state is the embedding output of the token so many further on, not of its own; 0 = none is so."""
 
 
@@ -101,6 +103,7 @@ class RowSource:
                     dialect=row.dialect,
                     embedding_slots=known,
                     embedding_shift=shift,
+                    dead_slots=dead_slots(row.states[few]),
                 )
             )
             if kinds.count(kinds[-1]) == AGREEING_ROWS:

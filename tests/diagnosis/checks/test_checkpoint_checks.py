@@ -124,6 +124,9 @@ class TestTensors:
         untouched = {"name": "norm.weight", "spectral_excess": None, "row_norm_spread": None}
         assert findings(self.statistics(**untouched, constant=1.0)) == []
         assert findings(self.statistics(**untouched, constant=0.0))
+        bias = self.statistics(**untouched | {"name": "layers.0.self_attn.q_proj.bias"}, constant=0.0)
+        assert findings(bias) == []
+        assert bias[1].evidence[-1].value == 1
 
 
 class TestConfig:
@@ -349,6 +352,14 @@ class TestShared:
         assert (result.outcome, result.severity) == ("finding", "fatal")
         (alike,) = self.check(*nothing, name="lm_head", used="draft", served="draft", mean_cosine=0.3)
         assert alike.outcome == "passed"
+
+    def test_the_targets_head_is_a_fault_where_nothing_fits(self):
+        same: dict[str, Any] = {"name": "lm_head", "used": "draft", "served": "draft", "identical": True}
+        assert self.check(**same, mean_cosine=1.0)[0].outcome == "passed"
+        nothing = (Made((0.02, 0.0, 0.0, 0.0)), Made((0.01, 0.0, 0.0, 0.0), (1, 2, 3)))
+        (result,) = self.check(*nothing, **same, mean_cosine=1.0)
+        assert (result.outcome, result.severity, result.cause) == ("finding", "serious", "loading")
+        assert "bit by bit the target's rows" in result.summary
 
 
 class TestFolder:

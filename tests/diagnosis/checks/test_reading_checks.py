@@ -83,6 +83,15 @@ class TestWiring:
         result = only(wiring(made_measured(nothing)), "wiring")
         assert (result.outcome, result.severity, result.effect) == ("finding", "serious", 0.0)
 
+    def test_a_drafter_that_predicts_nothing_cannot_show_that_it_needs_its_states(self):
+        nothing = (Made((0.03, 0.0, 0.0, 0.0)), Made((0.02, 0.0, 0.0, 0.0), LATER))
+        measured = made_measured(nothing)
+        control = replace(measured.result.readings[-1], first_step_hits=9, paired_first_step_hits=10)  # of 200
+        readings = (*measured.result.readings[:-1], control)
+        measured = replace(measured, result=replace(measured.result, readings=readings))
+        result = only(wiring(measured), "use of the states")
+        assert (result.outcome, result.effect) == ("cannot_tell", None)
+
     @pytest.mark.parametrize(("hits", "outcome"), [(40, "passed"), (134, "passed"), (136, "finding"), (150, "finding")])
     def test_a_drafter_that_needs_no_states_does_not_use_them(self, hits, outcome):
         control = replace(factor_facts("states=zeroed", BEST.name), first_step_hits=hits)  # of 200, 150 with its states

@@ -10,6 +10,7 @@ from orchestrator.diagnosis.finding import CheckResult
 from remote_payload.schema.standalone import MaskEdge, SkippedRow
 from tests.support.made_measured import (
     BEST,
+    STATES,
     WORSE,
     Made,
     Rows,
@@ -41,6 +42,21 @@ class TestSlots:
         (result,) = self.check({})
         assert result.outcome == "passed"
         assert "slot 0 is the embedding output" in result.summary
+
+    @pytest.mark.parametrize(
+        ("changes", "what"),
+        [
+            ({"rms": 0.5, "constant": True}, "one and the same vector"),
+            ({"rms": 0.0, "constant": True}, "zeros"),
+            ({"rms": 0.0}, "zeros"),  # as earlier versions' results say it
+        ],
+    )
+    @pytest.mark.parametrize("states", [STATES, None])
+    def test_a_slot_that_was_never_written_is_no_embedding_and_no_wrong_label(self, changes, what, states):
+        dead = {"repeats_equal": 700, "lens_normed_hits": 0, **changes}  # a pure function of the token, as it were
+        (finding,) = findings(self.check({2: dead}, rows_states=states))
+        assert finding.summary == f"slot 2 holds {what} for every token: the capture wrote nothing there"
+        assert "--states" not in " ".join(finding.remedy)
 
     def test_no_labels_cannot_be_wrong_but_are_missed(self):
         (result,) = self.check({}, rows_states=None)
@@ -125,8 +141,14 @@ class TestAlignment:
     def test_or_the_captures_where_the_final_states_are_shifted_as_well(self):
         readings = (Made(offset=0), Made((0.3, 0.3, 0.3, 0.3)), WORSE)
         shifted = sound_teacher(agrees=20, shifted_agrees=(500, 20))
-        finding = only(alignment(made_measured(readings, rows_teacher=shifted)), "token offset")
+        without = tuple(replace(slot, embedding_share=0.0) for slot in sound_slots())
+        finding = only(alignment(made_measured(readings, rows_teacher=shifted, rows_slots=without)), "token offset")
         assert finding.cause == "data"
+        measured = made_measured(readings, rows_teacher=shifted)  # here slot 0 is the embedding of its own token
+        assert only(alignment(measured), "token offset").outcome == "cannot_tell"
+        assert (
+            "they alone stand a token too late, for slot 0 is" in only(teacher(measured), "teacher consistency").summary
+        )
 
     def test_an_offset_ahead_by_chance_is_no_finding(self):
         readings = (Made((0.76, 0.72, 0.7, 0.7), offset=0), BEST, WORSE)
@@ -156,8 +178,12 @@ class TestAlignment:
         result = measured.result
         told = replace(measured, result=replace(result, readings=(*result.readings, ahead)))
         finding = only(alignment(told), "token offset")
-        assert f"one token too {word} beside tokens and final states" in finding.summary
+        text = f"(all but slot 0, which is the embedding of its own token) stand one token too {word} beside tokens"
+        assert text in finding.summary
         assert (finding.severity, finding.cause) == ("serious", "data")
+        final = replace(told.result.rows, teacher=sound_teacher(agrees=20, shifted_agrees=(500, 20)), slots=())
+        told = replace(told, result=replace(told.result, rows=final))  # the final states are shifted, not these
+        assert only(alignment(told), "token offset").outcome == "passed"
         for no_evidence in (replace(ahead, paired_error=0.5), replace(ahead, first_step_hits=facts.positions // 4)):
             told = replace(measured, result=replace(result, readings=(*result.readings, no_evidence)))
             assert only(alignment(told), "token offset").outcome == "passed"
@@ -185,12 +211,29 @@ class TestAlignment:
                 "last": 5,
                 "after": 12,
             },  # and end before <|end|>
-            {"two_before": 4, "before": 4, "first": 4, "second": 4, "last": 4},  # no template at all
-            {"two_before": 6, "before": 6, "first": 6, "second": 6},  # two templates
         ],
     )
     def test_ordinary_templates_are_no_finding(self, shares):
         assert only(alignment(self.edges(**shares)), "loss mask").outcome == "passed"
+
+    @pytest.mark.parametrize("same", [4, 6])  # no template at all or a mask two tokens late; two templates
+    def test_tokens_that_vary_before_the_mask_cannot_tell(self, same):
+        measured = self.edges(**dict.fromkeys(("two_before", "before", "first", "second", "last"), same))
+        result = only(alignment(measured), "loss mask")
+        assert (result.outcome, "two tokens late or more" in result.summary) == ("cannot_tell", True)
+        assert "n_prompt_tokens" in (result.needs or "")
+        rows = measured.result.rows
+        assert rows.lint is not None
+        lint = replace(rows.lint, prompts_stated=rows.used)  # and the mask begins where the prompt is said to end
+        stated = replace(measured, result=replace(measured.result, rows=replace(rows, lint=lint)))
+        assert only(alignment(stated), "loss mask").outcome == "passed"
+
+    def test_a_mask_two_tokens_early(self):
+        shares = {"two_before": 5, "before": 12, "first": 12, "second": 12, "last": 5}
+        assert "two tokens early" in only(alignment(self.edges(**shares, after=5)), "loss mask").summary
+        assert (
+            only(alignment(self.edges(**shares, after=12)), "loss mask").outcome == "passed"
+        )  # `<think>` and a newline
 
     def test_few_responses_cannot_tell(self):
         few = (MaskEdge(place="first", responses=4, most_common=4, token=7),)
@@ -507,6 +550,24 @@ class TestGap:
         assert result.evidence[0].low is not None
         assert result.evidence[0].low > 0.07
         assert result.effect == pytest.approx(result.evidence[3].value)
+
+    @pytest.mark.parametrize("leak", ["also_in_train", "prompts_in_train"])
+    def test_a_small_gap_to_train_rows_says_nothing(self, leak):
+        def told(lift: float, **leaked: int) -> CheckResult:
+            rows = Rows(count=24)
+            measured = made_measured(rows=rows, heldout=replace(rows, lift=lift, seed="held-out"))
+            heldout = measured.result.heldout
+            assert heldout is not None
+            lint = sound_lint(**{"also_in_train": 0, "prompts_in_train": 0, **leaked})
+            heldout = replace(heldout, used=24, lint=lint)
+            (result,) = gap(replace(measured, result=replace(measured.result, heldout=heldout)))
+            return result
+
+        result = told(0.0, **{leak: 24})
+        assert result.outcome == "cannot_tell"
+        assert result.summary.startswith("24 of 24 held-out rows")
+        assert told(0.0, **{leak: 1}).outcome == "passed"  # one of 24 hides next to nothing
+        assert told(-0.3, **{leak: 12}).outcome == "finding"  # larger still without them
 
     def test_few_rows_cannot_tell(self):
         assert self.check(-0.3, count=3).outcome == "cannot_tell"

@@ -62,6 +62,17 @@ def test_slots_are_told_apart(dtype):
     assert noise.lens_normed_hits < 0.2 * noise.lens_positions
 
 
+def test_a_slot_with_one_vector_for_all_tokens_is_told_over_all_rows():
+    look = SlotLook(TABLE, HEAD, NORM, EPS)
+    for salt in range(2):
+        row, _ = greedy(salt=salt)
+        states = row.states.clone()
+        states[:, 0], states[:, 1], states[:, 2] = 0, 0.5, salt  # the last one differs from row to row
+        look.add(replace(row, states=states))
+    assert [(slot.constant, slot.rms) for slot in look.facts()[:2]] == [(True, 0), (True, 0.5)]
+    assert [slot.constant for slot in look.facts()[2:]] == [False, False]
+
+
 def test_purity_needs_no_table_and_a_post_norm_final_state_shows_without_the_norm():
     row, _ = greedy()
     states = torch.stack((row.states[:, 0], row.final), 1)

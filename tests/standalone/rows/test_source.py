@@ -82,6 +82,23 @@ def test_labels_that_the_rows_contradict(tmp_path, made, states, says):
     assert caught.value.failure.message == f"`states` contradicts the rows: {says}"
 
 
+@pytest.mark.parametrize(
+    ("filled", "states", "says"),
+    [
+        (slice(0, 1), (0, 2, 4, 5), "slot 0 is labelled `embed`, but holds one and the same vector for every token"),
+        (slice(None), None, "all 4 captured states hold one and the same vector for every token"),
+    ],
+)
+def test_states_that_were_never_written(tmp_path, made, filled, states, says):
+    rows = write_embedded(tmp_path / "dead", 0)
+    for path in rows.rglob("*.ckpt"):
+        row = torch.load(path, weights_only=True)
+        row["aux_hidden_state"].view(-1, 4, 16)[:, filled] = 0
+        torch.save(row, path)
+    with pytest.raises(JobFailure, match=f"{says}.*the capture wrote nothing"):
+        run_job(tmp_path / "out", **(made | {"rows": rows}), states=states)
+
+
 def test_an_embedding_that_no_row_holds(tmp_path, made):
     with pytest.raises(JobFailure, match="slot 1 is labelled `embed`, but no captured state is the embedding output"):
         run_job(tmp_path / "out", **made, states=(2, 0, 4, 5))
