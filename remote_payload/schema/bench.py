@@ -1,7 +1,7 @@
 """The served benchmark's records: what SGLang really ran with, and every request raw; figures are made on the laptop.
 
-`result/bench.json` holds one `BenchResult`; `result/requests.jsonl.gz` one `RequestSample` a line, in order of sending;
-`result/machine.jsonl.gz` one `MachineSample` a line.
+`result/bench.json` holds one `BenchResult`; `result/requests.jsonl.gz` one `RequestSample` a line, in order of sending
+(those of a point that was cut: of finishing); `result/machine.jsonl.gz` one `MachineSample` a line.
 
 Clocks. All `*_s` of a request are seconds on the client's monotonic clock since its point began (`PointFacts.began`).
 """

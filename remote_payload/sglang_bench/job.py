@@ -34,8 +34,9 @@ RESULT_NAME = "bench.json"
 def run(job: BenchJob, result_folder: Path, report: Report) -> None:
     """Serve and measure; leaves `bench.json`, `requests.jsonl.gz`, `machine.jsonl.gz` (and harness files).
 
-    Failed requests are counted, not raised. `bench.json` is written anew after each point, so that whatever ends the
-    job, a failure (which stops every server of ours) or a signal, what was measured before stays, as unfinished.
+    Failed requests are counted, not raised. Each is written as soon as it is over; `bench.json` once the first point
+    begins, and anew after each: whatever ends the job, a failure (which stops every server of ours) or a signal, what
+    was measured before stays, as unfinished.
     Raises JobFailure.
     """
     began_s = time.monotonic()
@@ -84,6 +85,7 @@ class _Bench:
 
     def run(self, began_s: float) -> None:
         """Every start in its order. Raises JobFailure."""
+        self._points.before_first = lambda running: self.write(began_s, whole=False, running=running)
         for number, one in enumerate(starts(self._job)):
             with self._points.course.starting():
                 running = self._running(one, number)

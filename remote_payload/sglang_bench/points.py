@@ -1,18 +1,17 @@
 """One point: warm-up -> flush -> snapshot -> measure -> snapshot."""
 
-import gzip
 import json
 import time
 from collections.abc import Callable
 from pathlib import Path
 
-from remote_payload.failure import JobFailure, server_failure
-from remote_payload.schema.bench import PointFacts
+from remote_payload.failure import server_failure
+from remote_payload.schema.bench import PointFacts, RequestSample
 from remote_payload.schema.bench_job import BenchJob
-from remote_payload.schema.record import to_json
 from remote_payload.sglang_bench.client import Client, Load, Measured, Target, sampling_of
 from remote_payload.sglang_bench.course import course_of
 from remote_payload.sglang_bench.info import flush, snapshot
+from remote_payload.sglang_bench.kept_requests import KeptRequests
 from remote_payload.sglang_bench.machine_samples import Machine
 from remote_payload.sglang_bench.plan import OPEN_WARMUP_USERS, in_words, requests_of, warmups_of
 from remote_payload.sglang_bench.progress import INTERVAL_S, Journal, Progress
@@ -37,14 +36,19 @@ class Points:
         self._job, self._journal, self._machine = job, journal, machine
         self.course = course_of(job)
         """Of the whole job, whoever measures its points."""
-        self._file = gzip.open(folder / REQUESTS_NAME, "wt", encoding="ascii")  # noqa: SIM115 - closed by close()
+        self._requests = KeptRequests(folder / REQUESTS_NAME)
         self.facts: list[PointFacts] = []
-        self.kept = 0
+        self.before_first: Callable[[Running], None] = lambda _: None
+        """Called once, when nothing but the first point's own requests is left to do."""
+
+    @property
+    def kept(self) -> int:
         """Requests that are in the file."""
+        return self._requests.count
 
     def close(self) -> None:
         """Finish the file of requests."""
-        self._file.close()
+        self._requests.close()
 
     def measure(self, running: Running, workload: Workload, load: Load, repeat: int, number: int) -> None:
         """One point on a running server. Raises JobFailure(server) when it dies, or serves no warm-up request."""
@@ -52,6 +56,8 @@ class Points:
         self.course.begin()
         target = self._target(running)
         warmups = self._warm_up(running, target, workload, load, name)
+        if not self.facts:
+            self.before_first(running)
         flushed = _flush(running)
         if not flushed:
             self._journal.warn("not_flushed", f"point {len(self.facts)}: the server did not flush its prefix cache")
@@ -65,7 +71,7 @@ class Points:
         with self._machine.sampling():
             measured = self._run(client, running, prompts, load)
             after = snapshot(running.url, running.key, began_s)
-        self._keep(measured)
+        self._requests.settle()
         self.course.end()
         self.facts.append(
             PointFacts(
@@ -135,20 +141,15 @@ class Points:
         progress = Progress(self._journal, len(prompts), self.course)
         stall = Stall(running, lambda: client.tokens, min(STALL_S, self._job.request_timeout_s))
         watch = _every(INTERVAL_S, lambda: progress.tell(client.tokens), stall.check)
-        try:
-            measured = client.run(prompts, load, progress.count, watch)
-            _see_it_end(running, measured)
-        except JobFailure:  # the server died: what came before it stays
-            self._keep(client.measured)
-            raise
+
+        def count(sample: RequestSample) -> None:
+            self._requests.add(sample)
+            progress.count(sample)
+
+        measured = client.run(prompts, load, count, watch)
+        _see_it_end(running, measured)
         progress.tell(client.tokens)
         return measured
-
-    def _keep(self, measured: Measured) -> None:
-        for sample in measured.samples:
-            self._file.write(to_json(sample) + "\n")
-        self._file.flush()
-        self.kept += len(measured.samples)
 
 
 def _see_it_end(running: Running, measured: Measured) -> None:

@@ -1,12 +1,14 @@
 """The served benchmark as the laptop launches it: from the archive, under the supervisor, on the oldest Python too."""
 
+import contextlib
+import gzip
 import json
 from pathlib import Path
 
 import pytest
 
 from remote_payload.schema import BenchJob, Event, to_json
-from remote_payload.schema.bench import BenchResult
+from remote_payload.schema.bench import BenchResult, RequestSample
 from remote_payload.schema.record import from_json
 from tests.payload.rig import Rig, of_kind
 from tests.payload.test_old_pythons import find
@@ -36,16 +38,27 @@ def test_a_whole_run(tmp_path: Path, version: str) -> None:
     assert not [path for path in left if b"k-very-secret" in path.read_bytes()]
 
 
+def whole_lines(path: Path) -> list[RequestSample]:
+    """Of a file whose writer was ended."""
+    found = []
+    with gzip.open(path) as file, contextlib.suppress(EOFError):
+        found.extend(from_json(RequestSample, line) for line in file)
+    return found
+
+
 def test_a_run_is_cancelled_in_the_middle_of_a_request(tmp_path: Path) -> None:
     prompts = tmp_path / "prompts.jsonl"
     prompts.write_text('{"text": "Once"}\n')
     rig = Rig(tmp_path / "root")
     with AnsweringServer() as server:
-        server.replies = [Reply(), Reply(), Reply(chunks=[(0.0, 1)] * 3, hang_after=2)]
-        rig.launch(
-            rig.spec("b1", job_kind="bench", job_json=to_json(BenchJob(attach_url=server.url, prompts=str(prompts))))
-        )
-        wait_for(lambda: len(server.asked) == 3, "the request that hangs")
+        server.replies = [*[Reply()] * 4, Reply(chunks=[(0.0, 1)] * 3, hang_after=2)]
+        job = BenchJob(attach_url=server.url, prompts=str(prompts), requests=3)
+        rig.launch(rig.spec("b1", job_kind="bench", job_json=to_json(job)))
+        wait_for(lambda: len(server.asked) == 5, "the request that hangs")
         assert rig.cancel("b1").state.phase == "cancelled"
+    result = rig.run("b1").result
+    told = from_json(BenchResult, (result / "bench.json").read_text())
+    assert (told.whole, told.points, told.planned) == (False, (), 1)
+    assert [item.index for item in whole_lines(result / "requests.jsonl.gz")] == [0, 1]  # that came back before
     events = [from_json(Event, line) for line in rig.run("b1").events.read_text().splitlines()]
     assert [event.name for event in events if event.kind == "phase"] == ["look", "attached", "warm-up", "measure"]
