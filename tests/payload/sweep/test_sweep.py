@@ -82,7 +82,7 @@ def test_what_a_unit_leaves_whose_supervisor_was_killed_is_ended_before_the_next
     assert unit.supervisor_pid is not None
     assert unit.worker_pid is not None
     kill(unit.supervisor_pid)
-    wait_for(lambda: rig.run("s1.u1.0").path.exists())
+    wait_for(rig.run("s1.u1.0").path.exists)
     assert not is_alive(unit.worker_pid)
     wait_for(lambda: rig.state("s1").is_terminal)
     attempts, phase = asked(rig)
