@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from remote_payload.leases import lease_holders
-from remote_payload.schema import RunSpec, SelftestJob
+from remote_payload.schema import RunSpec, SelftestJob, SweepJob, SweepPoint, SweepUnit, to_json
 from remote_payload.schema.waiting import Waiting
 from tests.payload.rig import Rig, kill
 from tests.payload.test_waiting import GPUS, SMI
@@ -55,6 +55,30 @@ def test_leases_last_as_long_as_the_run_and_the_next_in_the_queue_follows(rig: R
     wait_for(lambda: phase(rig, "r2") == "succeeded")
     assert (rig.run("r2").result / "seen").read_text() in ("0", "1")  # whichever r1 gave back first
     assert rig.state("r2").note is None
+    assert lease_holders(leases, ["GPU-aaaa", "GPU-bbbb"]) == {}
+
+
+def test_a_sweeps_units_share_its_lease(rig: Rig, leases: Path) -> None:
+    point = SweepPoint(point_id="p0", changes_json="{}")
+    unit = SweepUnit(unit_id="u0", block=0, changes_json="{}", points=("p0",))
+    sweep = SweepJob(base_json=to_json(SelftestJob(duration_s=600)), units=(unit,), points=(point,))
+    waiting = Waiting(gpus=1, leases=str(leases))
+    rig.launch(
+        rig.spec(
+            "s1",
+            job_kind="sweep",
+            job_json=to_json(sweep),
+            environment={"CUDA_VISIBLE_DEVICES": "1,0"},
+            waiting=waiting,
+        )
+    )
+    wait_for(lambda: rig.run("s1.u0.0").state.exists() and phase(rig, "s1.u0.0") == "running")
+    worker = rig.state("s1.u0.0").worker_pid
+    seen = Path(f"/proc/{worker}/environ").read_bytes().decode().split("\0")
+    assert "CUDA_VISIBLE_DEVICES=1" in seen  # the first of the host's own order, and not all that it names
+    assert "EAGLE3_LEASED_GPUS=GPU-bbbb" in seen
+    assert list(lease_holders(leases, ["GPU-aaaa", "GPU-bbbb"])) == ["GPU-bbbb"]
+    rig.cancel("s1", grace_s=0)
     assert lease_holders(leases, ["GPU-aaaa", "GPU-bbbb"]) == {}
 
 
