@@ -11,6 +11,8 @@ CONTENTS = Subject(check="K1", title="tensor contents")
 COMPUTING = ("norm", "fc", "proj", "lm_head")
 """Parts of the name of a tensor that would change the computation if it were used."""
 
+NORM = "norm.weight"
+
 RANDOM_EXCESS = 1.1
 """Spectral excess below which a matrix looks like independent random numbers (theirs is about 1). Seen: 1.65 to 3.3 in
 the matrices of two trained drafters."""
@@ -37,7 +39,11 @@ def _works(measured: Measured) -> bool:
 def _inventory(checkpoint: CheckpointFacts) -> tuple[CheckResult, ...]:
     head = next((item for item in checkpoint.shared if item.name == "lm_head"), None)
     missing = [_missing_head(checkpoint)] if head is not None and not head.stored and head.served == "random" else []
-    found = (*missing, *(_problem(item) for item in checkpoint.problems))
+    norm = [_missing_norm("ones")] if any(_is_norm(item.name, item.problem) for item in checkpoint.problems) else []
+    if any(item.name == NORM and item.source == "target" for item in checkpoint.tensors):
+        norm = [_missing_norm("the target's")]  # by earlier versions of this test
+    others = [item for item in checkpoint.problems if not _is_norm(item.name, item.problem)]
+    found = (*missing, *norm, *(_problem(item) for item in others))
     if found:
         return found
     if not checkpoint.tensors:
@@ -64,6 +70,25 @@ def _missing_head(checkpoint: CheckpointFacts) -> CheckResult:
             "or export again with the head that it was trained with, if it had one",
         ),
         refuted_by="an SGLang that lends the target's head to this class of drafters",
+    )
+
+
+def _is_norm(name: str, problem: str) -> bool:
+    return (name, problem) == (NORM, "missing")
+
+
+def _missing_norm(used: str) -> CheckResult:
+    told = "as the figures here are made" if used == "ones" else "the figures here are made with the target's instead"
+    return INVENTORY.finding(
+        f"the drafter has no final norm (`{NORM}`), and engines leave it at ones: {told}",
+        severity="serious",
+        cause="loading",
+        evidence=(count(f"{NORM} stored", 0, 1), Evidence(name="final norm that the test computed with", value=used)),
+        remedy=(
+            f"export the drafter again with its `{NORM}`; if it was trained with the target's, store that one under "
+            "this name",
+        ),
+        refuted_by="a training state whose final norm is ones",
     )
 
 

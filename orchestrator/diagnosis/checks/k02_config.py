@@ -18,6 +18,8 @@ NESTED_TEXT = (
 DENIAL = "use_aux_hidden_state"
 ABSENT = object()
 SHOWN = 60
+MAP_ALIAS = "draft_id_to_target_id"
+"""The map's name in files made for vLLM."""
 CONFIG = Subject(check="K2", title="config")
 
 STOPS_LOADING = (
@@ -52,7 +54,8 @@ def _note(note: ConfigNote, measured: Measured) -> CheckResult:
     stops = note.key.split(".")[0] in STOPS_LOADING or note.key.endswith((".weight", ".bias"))
     severity: Severity = "serious" if stops else "minor"
     remedy: tuple[str, ...]
-    summary, remedy = f"config.json, `{note.key}`: {note.problem}", (note.remedy,)
+    where = "weight files, tensor" if _is_tensor(note.key) else "config.json,"
+    summary, remedy = f"{where} `{note.key}`: {note.problem}", (note.remedy,)
     if note.key == NESTED and (whole := whole_config(measured.result.checkpoint, served_ids(measured))):
         summary = NESTED_TEXT
         remedy = (whole, "vLLM serves the folder as it is")
@@ -66,6 +69,11 @@ def _note(note: ConfigNote, measured: Measured) -> CheckResult:
         remedy=remedy,
         refuted_by="an engine that reads the key as it is meant",
     )
+
+
+def _is_tensor(key: str) -> bool:
+    """Whether a note is about a stored tensor, not a key of config.json."""
+    return key.endswith((".weight", ".bias")) or key == MAP_ALIAS
 
 
 def served_ids(measured: Measured) -> tuple[int, ...] | None:
@@ -93,7 +101,7 @@ def _own_block(measured: Measured) -> str | None:
 
 def _value(key: str, checkpoint: CheckpointFacts) -> tuple[Evidence, ...]:
     """What stands under the key, dots leading inwards, at the top or in `eagle_config`; nothing for a tensor's note."""
-    if key.endswith((".weight", ".bias")):
+    if _is_tensor(key):
         return ()
     found = json.loads(checkpoint.config_json)
     nested = found.get("eagle_config")

@@ -9,12 +9,17 @@ from orchestrator.diagnosis.finding import CheckResult, Evidence, Severity, Subj
 from orchestrator.diagnosis.measured import Measured
 from orchestrator.diagnosis.remedies import remedy
 from orchestrator.diagnosis.verdict import is_poor
-from remote_payload.schema import CheckpointFacts, MapReading, VocabularyFacts
+from remote_payload.schema import CheckpointFacts, MapReading, TensorFact, VocabularyFacts
 
 MAP = Subject(check="K3", title="vocabulary map")
 COVERAGE = Subject(check="K3", title="vocabulary coverage")
 READING = Subject(check="K3", title="vocabulary map as read")
 
+MAPS = ("d2t", "t2d")
+EXACT = {"BF16": 1 << 8, "F16": 1 << 11, "F32": 1 << 24, "F64": 1 << 53}
+"""Safetensors' floats, and the number up to which they hold every whole one."""
+ROUNDS_BELOW = 1 << 17
+"""Vocabularies are as large."""
 OUTSIDE = 0.1
 """Share of the teacher's choices outside the draft vocabulary: it bounds acceptance. Seen in sound sets: up to 3 %."""
 FAR_OUTSIDE = 0.25
@@ -33,7 +38,32 @@ def check(measured: Measured) -> tuple[CheckResult, ...]:
     found = _map(vocabulary, checkpoint, poor=ranking is not None and is_poor(ranking.best))
     read = [item for item in factor_results(READING, measured, ("vocabulary",)) if item.outcome == "finding"]
     known = found.outcome == "finding" or bool(read)
-    return (*(() if read and found.outcome != "finding" else (found,)), *read, _coverage(measured, known=known))
+    kinds = tuple(_stored_as(fact) for fact in checkpoint.tensors if fact.name in MAPS and fact.dtype in EXACT)
+    named = () if (read or kinds) and found.outcome != "finding" else (found,)
+    return (*named, *kinds, *read, _coverage(measured, known=known))
+
+
+def _stored_as(fact: TensorFact) -> CheckResult:
+    """A map that is stored as floats: what it holds is whole, but no engine looks ids up with floats."""
+    most, rounds = EXACT[fact.dtype], EXACT[fact.dtype] < ROUNDS_BELOW
+    severity: Severity
+    if fact.name == "t2d":
+        text, severity = "engines make their own, or skip it", "note"
+    elif rounds:
+        text, severity = f"which rounds every number beyond {most}: ids are lost", "serious"
+    else:
+        text, severity = (
+            "its whole numbers were used; an engine that looks ids up with it may refuse or round it",
+            "minor",
+        )
+    return MAP.finding(
+        f"{fact.name} is stored as floats ({fact.dtype}): {text}",
+        severity=severity,
+        cause="loading",
+        evidence=(Evidence(name=f"{fact.name} stored as", value=fact.dtype),),
+        remedy=(f"export {fact.name} again as {'booleans' if fact.name == 't2d' else 'int64'}",),
+        refuted_by="an engine that casts it",
+    )
 
 
 def _map(vocabulary: VocabularyFacts, checkpoint: CheckpointFacts, *, poor: bool) -> CheckResult:

@@ -1,4 +1,4 @@
-"""What a drafter takes from its target: the embedding, and a head or final norm where it has none of its own."""
+"""What a drafter takes from its target: the embedding, and a head where it has none of its own."""
 
 from dataclasses import dataclass, field
 from typing import Literal
@@ -51,9 +51,10 @@ def borrow(
     if HEAD not in weights:
         warnings += _lend_head(config, weights, target_ids, embeddings, target, lent)
     if NORM not in weights:
-        weights[NORM] = _take(NORM, (config.hidden_size,), target, lent)
+        weights[NORM] = torch.ones(config.hidden_size)
         warnings.append(
-            "the drafter has no final norm; the test used the target's; SGLang would leave it at its first value"
+            "the drafter has no final norm: the test computed with ones, at which engines leave it; what it was "
+            "trained with is not known"
         )
     return Borrowed(
         weights=weights,

@@ -27,6 +27,7 @@ from remote_payload.standalone.checkpoint.tensor_check import (
     value_problem,
 )
 from remote_payload.standalone.checkpoint.tensor_names import by_canonical_name, take_apart
+from remote_payload.standalone.checkpoint.tensor_shapes import missing_norm
 from remote_payload.standalone.checkpoint.unused_notes import unused_notes
 from remote_payload.standalone.checkpoint.weight_files import StoredTensor, files_sha256, list_tensors, weight_paths
 from remote_payload.standalone.graph import Graph, GroupedAttention
@@ -237,7 +238,7 @@ def _facts(own: _Draft, target: TargetFiles, borrowed: Borrowed) -> CheckpointFa
         vocab_size=config.vocab_size,
         draft_vocab_size=config.draft_vocab_size,
         tensors=(*tensors, *(fact_of(name, stored, "target") for name, stored in borrowed.lent.items())),
-        problems=own.problems,
+        problems=(*own.problems, *missing_norm(config, own.found)),
         weights_sha256=files_sha256(paths),
         config_json=config.text,
         layers=config.layers,

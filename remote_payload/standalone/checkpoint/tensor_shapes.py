@@ -1,24 +1,30 @@
 """Shapes of the tensors that a drafter of a given config must, may and need not have, by canonical name."""
 
+from collections.abc import Collection
+
+from remote_payload.schema.standalone import TensorProblem
 from remote_payload.standalone.checkpoint.config import DrafterConfig
 from remote_payload.standalone.graph import GroupedAttention, LatentAttention
 
 Shape = tuple[int, ...]
 
-BORROWED = ("embed_tokens.weight", "lm_head.weight", "norm.weight")
-"""What a drafter may lack, because the target has it."""
+NORM = "norm.weight"
+BORROWED = ("embed_tokens.weight", "lm_head.weight", NORM)
+"""What a drafter may lack and be computed: the target has it, or engines leave it at ones (the norm)."""
+DEFAULT_STATES = 3
+"""States that a drafter joins where its config names none."""
 
 
 def expected_shapes(config: DrafterConfig, slots: int | None, *, fc: bool = True) -> dict[str, Shape]:
     """Canonical name -> shape of every tensor a drafter must have or borrow.
 
-    `slots` is the number of states fc joins; None where the stored fc does not tell, then one slot stands in. `fc` is
-    whether there is one.
+    `slots` is the number of states fc joins; None where the stored fc does not tell, then as many as the config names.
+    `fc` is whether there is one.
     """
     hidden = config.hidden_size
     shapes: dict[str, Shape] = {"embed_tokens.weight": (config.vocab_size, hidden)}
     if fc:
-        shapes["fc.weight"] = (hidden, (slots or 1) * config.target_hidden_size)
+        shapes["fc.weight"] = (hidden, (slots or named_states(config)) * config.target_hidden_size)
         if config.fc_bias:
             shapes["fc.bias"] = (hidden,)
     for layer in range(config.layers):
@@ -27,6 +33,18 @@ def expected_shapes(config: DrafterConfig, slots: int | None, *, fc: bool = True
     if config.draft_vocab_size != config.vocab_size:
         shapes["d2t"] = (config.draft_vocab_size,)
     return shapes
+
+
+def named_states(config: DrafterConfig) -> int:
+    """How many states the config's layer ids name; each is captured once."""
+    return len(set(config.config_ids or config.top_level_ids or range(DEFAULT_STATES)))
+
+
+def missing_norm(config: DrafterConfig, found: Collection[str]) -> tuple[TensorProblem, ...]:
+    """The final norm where the drafter has none: no reason to refuse it, but served it is another drafter."""
+    if NORM in found:
+        return ()
+    return (TensorProblem(problem="missing", name=NORM, expected=f"shape [{config.hidden_size}]", found="nothing"),)
 
 
 def optional_shapes(config: DrafterConfig, slots: int | None) -> dict[str, Shape]:

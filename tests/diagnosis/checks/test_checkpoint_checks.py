@@ -14,6 +14,7 @@ from remote_payload.schema.standalone import (
     HeadShift,
     MapReading,
     SharedTensorFacts,
+    TensorFact,
     TensorProblem,
     TensorStatistics,
     WeightFile,
@@ -71,6 +72,17 @@ class TestTensors:
         assert (finding.check, finding.severity, finding.cause) == ("K1", severity, "loading")
         assert name in finding.summary
         assert finding.evidence[0].value == "[128, 256]"
+
+    def test_a_final_norm_that_engines_leave_at_ones_is_missing(self):
+        item = TensorProblem(problem="missing", name="norm.weight", expected="shape [128]", found="nothing")
+        (finding,) = findings(self.check(problems=(item,)))
+        assert (finding.severity, finding.evidence[1].value) == ("serious", "ones")
+        assert "engines leave it at ones" in finding.summary
+        lent = TensorFact(
+            name="norm.weight", stored_name="model.norm.weight", shape=(128,), dtype="BF16", source="target"
+        )
+        (earlier,) = findings(self.check(tensors=(lent,)))  # as earlier versions' results have it
+        assert "made with the target's instead" in earlier.summary
 
     def test_a_head_that_sglang_leaves_random_is_missing(self):
         head = SharedTensorFacts(name="lm_head", stored=False, used="target", served="random")
@@ -144,6 +156,8 @@ class TestConfig:
         (finding,) = findings(config(made_measured(checkpoint_notes=(note,))))
         assert (finding.severity, finding.remedy) == (severity, ("write another",))
         assert "nobody reads it" in finding.summary
+        place = "weight files, tensor" if key.endswith(".weight") else "config.json,"
+        assert finding.summary.startswith(f"{place} `{key}`: ")
 
     @pytest.mark.parametrize(
         ("text", "key", "shown"),
@@ -360,6 +374,18 @@ class TestShared:
         (result,) = self.check(*nothing, **same, mean_cosine=1.0)
         assert (result.outcome, result.severity, result.cause) == ("finding", "serious", "loading")
         assert "bit by bit the target's rows" in result.summary
+
+
+class TestMapsStoredAsFloats:
+    @pytest.mark.parametrize(
+        ("name", "dtype", "severity"),
+        [("d2t", "F32", "minor"), ("d2t", "BF16", "serious"), ("t2d", "F32", "note"), ("d2t", "I64", None)],
+    )
+    def test_are_named(self, name, dtype, severity):
+        fact = TensorFact(name=name, stored_name=name, shape=(640,), dtype=dtype, source="draft")
+        found = findings(vocabulary(made_measured(checkpoint_tensors=(fact,))))
+        assert [item.severity for item in found] == ([] if severity is None else [severity])
+        assert all(f"{name} is stored as floats ({dtype})" in item.summary for item in found)
 
 
 class TestFolder:

@@ -98,7 +98,7 @@ def test_truncated_file_is_named(made, keep):
 
 def test_everything_wrong_is_told_at_once(made):
     def change(tensors):
-        del tensors["norm.weight"]  # the target can lend it: not a problem
+        del tensors["norm.weight"]  # engines leave it at ones: told, but no reason to refuse
         del tensors["midlayer.mlp.up_proj.weight"]
         tensors["midlayer.self_attn.q_proj.weight"] = torch.zeros(3, 3)
         tensors["lm_head.weight"][2, 3] = float("nan")
@@ -113,6 +113,13 @@ def test_everything_wrong_is_told_at_once(made):
         ["layers.0.self_attn.q_proj.weight", "misshapen"],
         ["lm_head.weight", "not finite"],
     ]
+
+
+def test_a_missing_fc_is_asked_for_as_wide_as_the_states_that_the_config_names(made):
+    rewrite(made["draft"], lambda tensors: tensors.pop("fc.weight"))
+    for ids, states in (([1, 3, 4], 3), ([-1, 1, 3, 4], 4), (None, 3)):
+        reconfigure(made["draft"], eagle_config={} if ids is None else {"eagle_aux_hidden_state_layer_ids": ids})
+        assert f"fc.weight: missing: expected shape [16, {16 * states}]" in failure_of(made).message
 
 
 def test_unexpected_tensor_alone_is_a_warning(made):
@@ -407,7 +414,7 @@ def test_own_embedding_gives_way_to_the_targets_as_in_sglang(made):
     assert fact.source == "target"
 
 
-def test_borrowed_head_and_norm(made):
+def test_borrowed_head_and_a_norm_that_is_left_at_ones(made):
     def change(tensors):
         del tensors["lm_head.weight"], tensors["norm.weight"]
 
@@ -415,7 +422,8 @@ def test_borrowed_head_and_norm(made):
     checkpoint = load_checkpoint(made["draft"], made["target"])
     target = target_tensors(Tiny())
     assert torch.equal(checkpoint.weights["lm_head.weight"], target["lm_head.weight"][16:])  # the last 24 tokens of 40
-    assert torch.equal(checkpoint.weights["norm.weight"], target["model.norm.weight"])
+    assert torch.equal(checkpoint.weights["norm.weight"], torch.ones(16))
+    assert [(item.problem, item.name) for item in checkpoint.facts.problems] == [("missing", "norm.weight")]
     assert len(checkpoint.warnings) == 2
 
 
