@@ -53,7 +53,8 @@ def error_of(state: RunState, *, job_kind: str, host: str) -> JobError | HostNot
     if state.phase == "lost":
         return JobLostError(
             f"{run}: its supervisor is gone without a final state ({state.note or 'killed, or the host rebooted'})",
-            hint=f"{again}; `eagle3-remote cancel {state.run_id}` ends what may be left of this one",
+            hint=f"`eagle3-remote attach {state.run_id}` brings home what its worker left once nothing of it runs, "
+            f"`eagle3-remote cancel {state.run_id}` ends what may be left of it; else {again}",
         )
     return None
 

@@ -47,6 +47,10 @@ def follow(request: FollowRequest, send: Send) -> None:
     streams = _streams(run, request.cursor)
     if request.wait and not state.is_terminal:
         state = _Follower(run, send, streams, request.pulse_s).until_over(state)
+    if request.collect and state.phase == "lost":
+        from remote_payload.lost_result import settle_lost  # noqa: PLC0415 - hashlib, for few
+
+        state = settle_lost(run, state)
     for stream in streams:
         stream.send_rest(send)
     if request.wait or state.is_terminal:

@@ -32,8 +32,9 @@ class Part:
             told = f"{self.repeats_done} of {self.repeats} repeats finished, {points}"
         if not self.lost_requests:
             return told
-        plural = "" if self.lost_requests == 1 else "s"
-        return f"{told}; {self.lost_requests} request{plural} of the next one came back and count nowhere"
+        subject = "1 request" if self.lost_requests == 1 else f"{self.lost_requests} requests"
+        counts = "counts" if self.lost_requests == 1 else "count"
+        return f"{told}; {subject} of the next one came back and {counts} nowhere"
 
 
 def unfinished(result: BenchResult, requests: Sequence[RequestSample]) -> Part | None:

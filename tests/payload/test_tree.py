@@ -131,11 +131,14 @@ def test_a_term_to_the_supervisor_is_a_cancel(rig: Rig) -> None:
 
 
 def test_a_killed_supervisor_is_lost_and_its_orphans_are_named_and_ended(rig: Rig) -> None:
-    rig.launch(rig.spec("r1", python=rig.worker("w", NOTE + CHILD_IN_OWN_SESSION + STAY)))
+    left = "(RUN / 'result').mkdir(exist_ok=True)\n(RUN / 'result' / 'bench.json').write_text('whole')\n"
+    rig.launch(rig.spec("r1", python=rig.worker("w", NOTE + CHILD_IN_OWN_SESSION + left + STAY)))
     pids = wait_until_ready(rig, "r1", {"session"})
     state = rig.running("r1")
     kill(state.supervisor_pid)
-    lost = of_kind(rig.follow("r1"), "state")[-1].state
+    frames = rig.follow("r1")
+    lost = of_kind(frames, "state")[-1].state
+    assert of_kind(frames, "manifest")[0].manifest is None  # they are still written to
     assert (lost.phase, lost.failure.kind) == ("lost", "supervisor")
     assert str(state.worker_pid) in lost.note
     assert str(pids["session"]) in lost.note
@@ -147,6 +150,12 @@ def test_a_killed_supervisor_is_lost_and_its_orphans_are_named_and_ended(rig: Ri
     assert str(state.worker_pid) in answer.state.note
     assert not is_alive(state.worker_pid)
     assert not is_alive(pids["session"])
+    frames = rig.follow("r1")
+    assert [file.name for file in of_kind(frames, "manifest")[0].manifest.files] == ["bench.json"]
+    assert of_kind(frames, "file")[0].name == "bench.json"
+    told = of_kind(frames, "state")[-1].state
+    assert (told.phase, told.note) == ("lost", "nothing of it runs any more; it left 1 result file")
+    assert rig.state("r1") == told
 
 
 def test_a_follower_notices_at_once_that_the_supervisor_was_killed(rig: Rig) -> None:
