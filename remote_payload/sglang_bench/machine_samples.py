@@ -52,14 +52,13 @@ class Machine:
         finally:
             over.set()
             thread.join(DEADLINE_S + 2 * INTERVAL_S)
-            if not thread.is_alive():
-                self._file.flush()  # whatever ends the job leaves these
 
     def _until(self, over: threading.Event) -> None:
         due_s = time.monotonic()
         while not over.is_set():
             for sample in (self._cpu(), *self._gpus()):
                 self._file.write(to_json(sample) + "\n")
+            self._file.flush()  # whatever ends the job leaves these
             due_s = max(due_s + INTERVAL_S, time.monotonic())
             over.wait(due_s - time.monotonic())
 

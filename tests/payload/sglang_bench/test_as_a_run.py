@@ -38,12 +38,16 @@ def test_a_whole_run(tmp_path: Path, version: str) -> None:
     assert not [path for path in left if b"k-very-secret" in path.read_bytes()]
 
 
-def whole_lines(path: Path) -> list[RequestSample]:
+def whole_lines(path: Path) -> list[bytes]:
     """Of a file whose writer was ended."""
     found = []
     with gzip.open(path) as file, contextlib.suppress(EOFError):
-        found.extend(from_json(RequestSample, line) for line in file)
+        found.extend(line for line in file if line.endswith(b"\n"))
     return found
+
+
+def requests_in(path: Path) -> list[RequestSample]:
+    return [from_json(RequestSample, line) for line in whole_lines(path)]
 
 
 def test_a_run_is_cancelled_in_the_middle_of_a_request(tmp_path: Path) -> None:
@@ -54,11 +58,11 @@ def test_a_run_is_cancelled_in_the_middle_of_a_request(tmp_path: Path) -> None:
         server.replies = [*[Reply()] * 4, Reply(chunks=[(0.0, 1)] * 3, hang_after=2)]
         job = BenchJob(attach_url=server.url, prompts=str(prompts), requests=3)
         rig.launch(rig.spec("b1", job_kind="bench", job_json=to_json(job)))
-        wait_for(lambda: len(server.asked) == 5, "the request that hangs")
+        result = rig.run("b1").result
+        wait_for(lambda: len(server.asked) == 5 and whole_lines(result / "machine.jsonl.gz"), "the request that hangs")
         assert rig.cancel("b1").state.phase == "cancelled"
-    result = rig.run("b1").result
     told = from_json(BenchResult, (result / "bench.json").read_text())
     assert (told.whole, told.points, told.planned) == (False, (), 1)
-    assert [item.index for item in whole_lines(result / "requests.jsonl.gz")] == [0, 1]  # that came back before
+    assert [item.index for item in requests_in(result / "requests.jsonl.gz")] == [0, 1]  # that came back before
     events = [from_json(Event, line) for line in rig.run("b1").events.read_text().splitlines()]
     assert [event.name for event in events if event.kind == "phase"] == ["look", "attached", "warm-up", "measure"]

@@ -6,7 +6,7 @@ from pathlib import Path
 from remote_payload.schema.bench import RequestSample
 from remote_payload.schema.record import from_json, to_json
 from remote_payload.sglang_bench.kept_requests import KeptRequests
-from tests.payload.sglang_bench.test_as_a_run import whole_lines
+from tests.payload.sglang_bench.test_as_a_run import requests_in
 
 
 def sample(point: int, index: int) -> RequestSample:
@@ -19,16 +19,16 @@ def test_a_point_that_is_over_is_compressed_in_order_and_one_under_way_is_there(
     kept = KeptRequests(path)
     for index in (1, 0, 2):
         kept.add(sample(0, index))
-        assert [item.index for item in whole_lines(path)] == [1, 0, 2][: kept.count]
+        assert [item.index for item in requests_in(path)] == [1, 0, 2][: kept.count]
     loose = path.stat().st_size
     kept.settle()
     assert path.stat().st_size < loose / 4
-    assert whole_lines(path) == [sample(0, index) for index in range(3)]
+    assert requests_in(path) == [sample(0, index) for index in range(3)]
     kept.add(sample(1, 1))
     kept.add(sample(1, 0))
     cut = tmp_path / "cut.gz"
     cut.write_bytes(path.read_bytes()[:-9])  # a kill in the middle of a write
-    assert whole_lines(path) == [*[sample(0, index) for index in range(3)], sample(1, 1), sample(1, 0)]
+    assert requests_in(path) == [*[sample(0, index) for index in range(3)], sample(1, 1), sample(1, 0)]
     with gzip.open(cut, "rt") as file:
         assert [from_json(RequestSample, file.readline()).point for _ in range(4)] == [0, 0, 0, 1]
     kept.close()
@@ -38,4 +38,4 @@ def test_a_point_that_is_over_is_compressed_in_order_and_one_under_way_is_there(
 
 def test_nothing_measured_leaves_a_file_that_can_be_read(tmp_path: Path) -> None:
     KeptRequests(tmp_path / "requests.jsonl.gz").close()
-    assert whole_lines(tmp_path / "requests.jsonl.gz") == []
+    assert requests_in(tmp_path / "requests.jsonl.gz") == []
