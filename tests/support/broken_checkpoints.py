@@ -41,6 +41,37 @@ def missing_head(scene: Scene) -> None:
     scene.edit_tensors(lambda tensors: tensors.pop(HEAD))
 
 
+def missing_norm(scene: Scene) -> None:
+    """No final norm: engines leave it at ones."""
+    scene.edit_tensors(lambda tensors: tensors.pop("norm.weight"))
+
+
+def overwritten_head(scene: Scene) -> None:
+    """The target's rows stand where the drafter's own head belongs."""
+
+    def change(tensors: Tensors) -> None:
+        tensors[HEAD] = scene.target_tensor(HEAD)[torch.arange(len(tensors["d2t"])) + tensors["d2t"]]
+
+    scene.edit_tensors(change)
+
+
+def float_map(scene: Scene) -> None:
+    """d2t was cast with the weights."""
+    scene.edit_tensors(lambda tensors: tensors.update(d2t=tensors["d2t"].float()))
+
+
+def zero_biases(scene: Scene) -> None:
+    """No fault of the tensors: biases that never moved from 0. That SGLang has none in q, k and v is another one."""
+    scene.edit_config(lambda config: config.update(attention_bias=True))
+
+    def change(tensors: Tensors) -> None:
+        for name in "qkv":
+            stem = f"midlayer.self_attn.{name}_proj"
+            tensors[f"{stem}.bias"] = torch.zeros(len(tensors[f"{stem}.weight"]), dtype=torch.bfloat16)
+
+    scene.edit_tensors(change)
+
+
 def unused_tensor(scene: Scene) -> None:
     """A tensor that nothing in the drafter's computation reads."""
     scene.edit_tensors(lambda tensors: tensors.update({"value_head.weight": torch.ones(8, 8)}))

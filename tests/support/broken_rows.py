@@ -48,6 +48,21 @@ def mask_a_token_late(scene: Scene) -> None:
     scene.edit_rows(change)
 
 
+def mask_two_tokens_early(scene: Scene) -> None:
+    """The loss mask begins and ends two tokens too early, and no merged JSONL says where the prompts end."""
+
+    def change(_: int, row: Tensors) -> None:
+        row[MASK] = row[MASK].roll(-2)
+        row[MASK][-2:] = 0
+
+    scene.edit_rows(change)
+
+
+def dead_slot(scene: Scene) -> None:
+    """One slot's buffer was never written."""
+    scene.edit_rows(lambda _, row: _slots(row)[2].fill_(0.5))
+
+
 def mask_everything(scene: Scene) -> None:
     """Prompts are trained and judged as if they were answers."""
     scene.edit_rows(lambda _, row: row[MASK].fill_(1))

@@ -78,9 +78,9 @@ def _is_norm(name: str, problem: str) -> bool:
 
 
 def _missing_norm(used: str) -> CheckResult:
-    told = "as the figures here are made" if used == "ones" else "the figures here are made with the target's instead"
+    told = "the figures here are made so" if used == "ones" else "the figures here are made with the target's instead"
     return INVENTORY.finding(
-        f"the drafter has no final norm (`{NORM}`), and engines leave it at ones: {told}",
+        f"the drafter has no final norm (`{NORM}`), and engines leave it at ones; {told}",
         severity="serious",
         cause="loading",
         evidence=(count(f"{NORM} stored", 0, 1), Evidence(name="final norm that the test computed with", value=used)),
