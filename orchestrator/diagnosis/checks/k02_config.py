@@ -59,6 +59,8 @@ def _note(note: ConfigNote, measured: Measured) -> CheckResult:
     if note.key == NESTED and (whole := whole_config(measured.result.checkpoint, served_ids(measured))):
         summary = NESTED_TEXT
         remedy = (whole, "vLLM serves the folder as it is")
+    elif note.key.endswith(".bias") and _adds_nothing(measured.result.checkpoint):
+        summary, severity = f"{summary} (they are 0 throughout: nothing is lost)", "note"
     elif note.key == IDS and (block := _own_block(measured)):
         remedy = (block, "keep the ids at the top for vLLM, which takes them as hidden states as they stand")
     return CONFIG.finding(
@@ -69,6 +71,12 @@ def _note(note: ConfigNote, measured: Measured) -> CheckResult:
         remedy=remedy,
         refuted_by="an engine that reads the key as it is meant",
     )
+
+
+def _adds_nothing(checkpoint: CheckpointFacts) -> bool:
+    """Whether all biases of the attention are known to be 0."""
+    biases = [item for item in checkpoint.statistics if ".self_attn." in item.name and item.name.endswith(".bias")]
+    return bool(biases) and all(item.constant == 0.0 for item in biases)
 
 
 def _is_tensor(key: str) -> bool:

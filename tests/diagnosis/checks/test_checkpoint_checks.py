@@ -156,6 +156,11 @@ class TestConfig:
         (finding,) = findings(config(made_measured(checkpoint_notes=(note,))))
         assert (finding.severity, finding.remedy) == (severity, ("write another",))
         assert "nobody reads it" in finding.summary
+        bias = ConfigNote(key="layers.0.self_attn.q_proj.bias", problem="nobody reads it", remedy="write another")
+        for value, weight in ((0.0, "note"), (None, "serious")):
+            facts = (TensorStatistics(name=bias.key, mean=0.0, std=0.0, constant=value),)
+            (one,) = findings(config(made_measured(checkpoint_notes=(bias,), checkpoint_statistics=facts)))
+            assert one.severity == weight
         place = "weight files, tensor" if key.endswith(".weight") else "config.json,"
         assert finding.summary.startswith(f"{place} `{key}`: ")
 
