@@ -82,6 +82,11 @@ def _rope(best: str, checkpoint: CheckpointFacts) -> tuple[str, ...]:
             "`w.view(heads, head_dim // 2, 2, -1).transpose(1, 2).reshape(w.shape)`, q_proj with num_attention_heads, "
             "k_proj with num_key_value_heads",
         )
+    if best == "full":
+        return (
+            'delete "partial_rotary_factor" from the drafter\'s config.json (and from its `rope_parameters` or '
+            "`rope_scaling`): it was trained with whole heads turned, the weights stay as they are",
+        )
     if best == "unscaled":
         return ('set in the drafter\'s config.json: "rope_scaling": null', trained)
     if best == "target's":

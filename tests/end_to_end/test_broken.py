@@ -93,6 +93,7 @@ MORE = [
     one(rows.dead_slot, "K7", "slot 2 holds one and the same vector"),
     one(rows.mask_everything, "K20", "mask", "K10", "teacher"),
     one(checkpoint.shifted_map, "K3", r"d2t.*off by a constant.*lm_head itself is whole", "K5"),
+    one(checkpoint.partial_rotary, "K9", 'rope=full.*delete "partial_rotary_factor"', "K2"),
     one(checkpoint.interleaved_heads, "K9", "interleaved.*pairs of neighbours"),
     one(rows.inverted_mask, "K10", "loss mask looks inverted", "K5"),
     one(rows.states_a_token_late, "K10", "one token too late beside tokens and final states"),

@@ -125,6 +125,11 @@ def interleaved_heads(scene: Scene) -> None:
     scene.edit_tensors(change)
 
 
+def partial_rotary(scene: Scene) -> None:
+    """config.json tells engines to turn half of each head; the drafter was trained with whole heads turned."""
+    scene.edit_config(lambda config: config.update(partial_rotary_factor=0.5))
+
+
 def disagreeing_t2d(scene: Scene) -> None:
     """t2d marks other tokens than d2t leads to: a stale cache of another data set."""
     scene.edit_tensors(lambda tensors: tensors.update(t2d=tensors["t2d"].roll(1)))

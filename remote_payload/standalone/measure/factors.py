@@ -147,10 +147,12 @@ def _input_norms(found: _Found, checkpoint: Checkpoint, names: set[str]) -> None
 
 
 def _ropes(found: _Found, checkpoint: Checkpoint) -> None:
-    """Other bases, without scaling, as the target has it; those that turn as the own one are no other reading."""
+    """Other bases, whole heads, without scaling, as the target has it; those that turn as the own one are no other."""
     own, target = checkpoint.graph.rope, checkpoint.target.rope
     ropes = [replace(own, theta=theta, label=f"theta {theta:g}") for theta in THETAS]
     ropes.append(replace(own, interleaved=not own.interleaved, label="halves" if own.interleaved else "interleaved"))
+    if own.rotary_dim is not None:
+        ropes.append(replace(own, rotary_dim=None, label="full"))
     if own.kind == "default":
         found.skip("rope=unscaled", "the checkpoint's own is not scaled")
     else:
