@@ -10,7 +10,7 @@ import torch
 from remote_payload.failure import machine_failure, rows_failure
 from remote_payload.rundir import RunDir, write_atomically
 from remote_payload.schema.job import StandaloneJob
-from remote_payload.schema.standalone import CaptureCheck
+from remote_payload.schema.standalone import CaptureCheck, MemoryPlan
 from remote_payload.standalone import machine, setup
 from remote_payload.standalone.capture.check import check_capture
 from remote_payload.standalone.graph import Reading
@@ -21,6 +21,7 @@ from remote_payload.standalone.measure.profile import self_fed, zones
 from remote_payload.standalone.measure.sample import Sample
 from remote_payload.standalone.measure.sweep import sweep
 from remote_payload.standalone.measure.tally import Measurer, Tally
+from remote_payload.standalone.model.memory import check_least, overrun
 from remote_payload.standalone.result import Outcome, SplitMeasured, assemble, encoded
 from remote_payload.standalone.resume import open_partial
 
@@ -37,6 +38,8 @@ def run(job: StandaloneJob, result_folder: Path, report: Report) -> None:
     if job.threads is not None:
         torch.set_num_threads(job.threads)
     device = machine.pick_device(job.device)
+    machine.keep_few_kernels()
+    check_least(job.max_memory_bytes, device)
     try:
         with torch.inference_mode():
             _run(job, device, result_folder, Journal(report))
@@ -62,6 +65,7 @@ def _run(job: StandaloneJob, device: torch.device, folder: Path, journal: Journa
     with contextlib.ExitStack() as stack:
         partial = stack.enter_context(open_partial(job, checkpoint, loaded.folders, str(device), RunDir(folder.parent)))
         capture = _capture(job, train, measurers[0], device, journal)
+        before = machine.peak_memory_bytes()
         with journal.phase("search"):
             further = setup.FURTHER * job.search_rows
             samples = [
@@ -90,6 +94,7 @@ def _run(job: StandaloneJob, device: torch.device, folder: Path, journal: Journa
             memory=memory,
             resumed_rows=None if job.resume is None else partial.taken_rows,
         )
+        _check_peak(memory, device, journal, before)
         text = encoded(assemble(job, checkpoint, device, journal, outcome))
         for file in files:  # only now, so that a result that cannot be written leaves none of them
             file.finish()
@@ -122,6 +127,14 @@ def _measure(rows: setup.Rows, finals: Iterable[Reading], full: FullMeasure, hit
         full.journal.warn("loss_mask", warning)
     facts = rows.look.facts(rows.source, rows.kind, rows.states, counts)
     return SplitMeasured(facts=facts, tallies=tuple(tallies))
+
+
+def _check_peak(plan: MemoryPlan, device: torch.device, journal: Journal, before: int) -> None:
+    """Warn where the plan, or the limit, was not kept; `before` is the peak until the search, a capture check's too."""
+    peak = machine.peak_memory_bytes() if plan.where == "host" else machine.peak_gpu_memory_bytes(device)
+    told = overrun(plan, peak, before)
+    if told is not None:
+        journal.warn("memory", told)
 
 
 def _check_slots(finals: Sequence[Reading], rows: setup.Rows) -> None:

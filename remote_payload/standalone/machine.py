@@ -2,6 +2,7 @@
 
 import contextlib
 import ctypes
+import os
 import resource
 import sys
 
@@ -13,6 +14,8 @@ MMAP_THRESHOLD = -3
 """M_MMAP_THRESHOLD of glibc's mallopt."""
 LARGE_BLOCK_BYTES = 2 << 20
 """Smaller ones come and go so often that the page faults would show."""
+KERNELS_KEPT = "32"
+"""Shapes whose code oneDNN keeps, instead of 1024."""
 
 
 def pick_device(wish: str) -> torch.device:
@@ -58,6 +61,21 @@ def return_freed_memory() -> None:
     """
     with contextlib.suppress(AttributeError, OSError, TypeError):
         ctypes.CDLL(None).mallopt(MMAP_THRESHOLD, LARGE_BLOCK_BYTES)
+
+
+def keep_few_kernels() -> None:
+    """From now on oneDNN keeps the code of a few shapes; to be called before the first product in bfloat16.
+
+    It makes code for every shape of a product and keeps that of the last 1024, about a MiB each: the process grew by a
+    GiB over rows of ever new lengths. A number set by whoever started the process stays.
+    """
+    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", KERNELS_KEPT)
+
+
+def trim_heap() -> None:
+    """Give freed memory within glibc's heap back to the system; some milliseconds. Elsewhere nothing happens."""
+    with contextlib.suppress(AttributeError, OSError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def peak_memory_bytes() -> int:

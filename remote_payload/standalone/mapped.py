@@ -16,6 +16,8 @@ import torch
 
 LEAST_BYTES = 1 << 20
 """Less is not worth a call."""
+PICKED_BYTES = 16 << 20
+"""How much of a file rows may be picked from before it is let go of."""
 NOT_FILES = ("/dev/", "/memfd:", "/SYSV", "/anon_hugepage")
 """Mappings that have a name but no file behind them."""
 DONT_NEED = 4
@@ -41,6 +43,22 @@ def let_go(tensor: torch.Tensor) -> None:
     page = resource.getpagesize()
     start, stop = -(-start // page) * page, stop // page * page
     _libc().madvise(ctypes.c_void_p(start), ctypes.c_size_t(stop - start), DONT_NEED)  # a refusal changes nothing
+
+
+def picked(tensor: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
+    """Copies of some rows of a tensor, tensor[at] for ascending `at` (p,); a mapped file is let go of on the way.
+
+    Where the kernel keeps the file in large pages, a few rows spread over it would else hold all of it.
+    """
+    if len(at) == 0 or not is_mapped(tensor):
+        return tensor[at]
+    start, stop = _extent(tensor)
+    together = max(1, len(at) * PICKED_BYTES // (stop - start))
+    parts = []
+    for some in torch.split(at, together):
+        parts.append(tensor[some])
+        let_go(tensor[int(some[0]) : int(some[-1]) + 1])
+    return torch.cat(parts)
 
 
 def _extent(tensor: torch.Tensor) -> tuple[int, int]:

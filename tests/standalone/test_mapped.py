@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from remote_payload.standalone.machine import peak_memory_bytes
-from remote_payload.standalone.mapped import is_mapped, let_go
+from remote_payload.standalone.mapped import is_mapped, let_go, picked
 from remote_payload.standalone.rows.load import load_dict
 from remote_payload.standalone.rows.values import RowError, check_numbers
 
@@ -42,6 +42,15 @@ def test_pages_are_let_go_of_and_read_again(mapped):
     let_go(mapped[:, 7])  # from its first number to its last, and so what lies between
     assert before - held_bytes() > 60 * MIB
     assert float(mapped.float().sum()) == mapped.numel()
+
+
+def test_rows_picked_all_over_a_file_do_not_hold_the_file(mapped):
+    at = torch.arange(0, SIZE[0], 2)
+    let_go(mapped)
+    before = held_bytes()
+    assert torch.equal(picked(mapped, at), torch.ones(len(at), *SIZE[1:], dtype=torch.bfloat16))
+    assert held_bytes() - before < 24 * MIB
+    assert torch.equal(picked(torch.arange(9), at[:3]), torch.tensor([0, 2, 4]))
 
 
 def test_other_memory_keeps_its_numbers():

@@ -9,6 +9,7 @@ import torch
 
 from remote_payload.standalone.graph import Graph, Reading, distinct
 from remote_payload.standalone.journal import Journal
+from remote_payload.standalone.machine import trim_heap
 from remote_payload.standalone.measure.acceptance import (
     JudgedRow,
     aims,
@@ -80,6 +81,7 @@ class FullMeasure:
             hits_file.add_row(facts)
             for record in hits:
                 hits_file.add_hits(record)
+            trim_heap()
             rows += 1
             tokens += len(row.tokens)
             responses += int(row.loss_mask.sum())

@@ -10,6 +10,11 @@ from dataclasses import dataclass, field
 
 import torch
 
+LEAST_GRAIN = 32
+"""Prefix positions by which the smallest pieces grow."""
+SPARE = 9 / 8
+"""How much longer than what is looked at a piece's prefix may be."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Prefix:
@@ -57,7 +62,7 @@ def attend(queries: torch.Tensor, prefix: Prefix, chain: Chain, rule: Rule) -> t
     while start < count:
         low = 0 if reach is None else max(0, last[start] + step - reach + 1)  # nobody from here on looks further back
         stop = start + _piece(readings * heads * 4, last, start, low, rule.score_bytes)
-        seen = slice(min(low, last[stop - 1] + 1), last[stop - 1] + 1)  # nobody in this piece looks further
+        seen = _span(min(low, last[stop - 1] + 1), last[stop - 1] + 1, prefix.keys.shape[2])
         at = chain.at[start:stop, None]
         there = torch.arange(seen.start, seen.stop, device=at.device)
         unseen = there > at if reach is None else (there > at) | (there <= at + step - reach)  # (p, seen)
@@ -74,13 +79,25 @@ def attend(queries: torch.Tensor, prefix: Prefix, chain: Chain, rule: Rule) -> t
     return joined.transpose(1, 2).flatten(2)
 
 
+def _span(low: int, high: int, length: int) -> slice:
+    """Prefix positions low..high - 1, which a piece looks at, and up to an eighth more, which are masked.
+
+    oneDNN makes code for every shape it multiplies in bfloat16 and keeps that of a thousand shapes, a MiB each; so few
+    sizes occur: eight between a power of two and the next.
+    """
+    size = high - low
+    grain = max(LEAST_GRAIN, 1 << max(0, size.bit_length() - 4))
+    stop = min(length, low + -(-size // grain) * grain)
+    return slice(low, max(high, stop))
+
+
 def _piece(row_bytes: int, last: list[int], start: int, low: int, limit: int) -> int:
     """How many positions from `start` on may be taken together: one, and more while their scores fit `limit` bytes."""
     count = 1
     ceiling = len(last) - start
     while count < ceiling:
         wider = min(2 * count, ceiling)
-        if row_bytes * wider * (last[start + wider - 1] + 1 - low) > limit:
+        if row_bytes * wider * SPARE * (last[start + wider - 1] + 1 - low) > limit:
             break
         count = wider
     return count

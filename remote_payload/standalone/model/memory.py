@@ -16,13 +16,16 @@ from remote_payload.standalone.checkpoint.load import Checkpoint
 from remote_payload.standalone.mapped import is_mapped
 from remote_payload.standalone.model.budget import MIB, Budget
 from remote_payload.standalone.model.sizes import activation_numbers, prefix_numbers, projected_numbers
-from remote_payload.standalone.rows.slots import TOKENS, look_bytes
+from remote_payload.standalone.rows.slots import look_bytes
 from remote_payload.standalone.rows.values import PIECE_BYTES
 
 PROCESS_BYTES = 320 * MIB
 """Python with torch and its libraries before any model (230 MiB with torch 2.13 on a CPU), and small things."""
-FAULT_BYTES = 2 << 16
-"""Of a mapped file the kernel takes in what lies around the bytes that are read: 64 KiB, aligned; so twice that."""
+FAULT_BYTES = 2 << 20
+"""Of a mapped file the kernel takes in what lies around the bytes that are read: 64 KiB, and 2 MiB where it caches the
+file in large pages (Linux 6)."""
+KERNEL_BYTES = 128 * MIB
+"""What oneDNN keeps of the code it makes for products in bfloat16 (`machine.keep_few_kernels`)."""
 SCORE_COPIES = 3.5
 """Scores, their softmax, the copy that joins prefix and chain."""
 ROW_STATES = "its captured and final states"
@@ -80,6 +83,30 @@ def plan(
     return where, budget
 
 
+def check_least(limit_bytes: int | None, device: torch.device) -> None:
+    """Before anything is read: raise JobFailure(machine) where not even Python and torch fit a limit on the host."""
+    if limit_bytes is not None and device.type == "cpu" and limit_bytes < PROCESS_BYTES:
+        raise machine_failure(
+            f"the memory limit must be at least {_gib(PROCESS_BYTES)} for Python and torch alone, "
+            f"found: {_gib(limit_bytes)}"
+        )
+
+
+def overrun(plan: MemoryPlan, peak_bytes: int | None, before_bytes: int) -> str | None:
+    """What to say of a true peak above the limit, or, without a limit, above the plan; None = it was kept.
+
+    The plan is of the test itself: it is not held against what the process took before (`before_bytes`).
+    """
+    told = plan.expected_peak_bytes if plan.limit_bytes is None else plan.limit_bytes
+    if peak_bytes is None or peak_bytes <= told or (plan.limit_bytes is None and peak_bytes <= before_bytes):
+        return None
+    what = "was expected" if plan.limit_bytes is None else "`max_memory_bytes` allows"
+    return (
+        f"the test took {_gib(peak_bytes)} of memory at its peak ({plan.where}), more than {what}: {_gib(told)}; its "
+        "figures are not touched by it"
+    )
+
+
 def _parts(
     checkpoint: Checkpoint, work: Work, budget: Budget, kind: tuple[torch.dtype, torch.device]
 ) -> list[MemoryPart]:
@@ -87,6 +114,8 @@ def _parts(
     fixed = _model(checkpoint, work, dtype)
     if device.type != "cuda":
         fixed = {"Python and torch": PROCESS_BYTES, **fixed}
+        if dtype == torch.bfloat16:
+            fixed["code for products in bfloat16"] = KERNEL_BYTES
     row = _row(checkpoint, work, budget, dtype)
     looking = {ROW_STATES: row[ROW_STATES], "a look at its states": _look(checkpoint, work)}
     loading = {"loading the drafter's weights": _joining(checkpoint, dtype)}
@@ -143,9 +172,10 @@ def _states(checkpoint: Checkpoint, work: Work, budget: Budget) -> int:
     whole = work.row_tokens * one * (work.captured + 1)
     if not work.mapped:
         return whole
-    through_fc = budget.projected_positions(checkpoint.config.target_hidden_size) * (one + FAULT_BYTES)
-    sampled = TOKENS * (one * work.captured + FAULT_BYTES)
-    return min(whole, max(PIECE_BYTES, through_fc, sampled))
+    # What is looked at token by token lies so close that the kernel takes in all between.
+    token = one * work.captured
+    through_fc = budget.projected_positions(checkpoint.config.target_hidden_size) * min(token, one + FAULT_BYTES)
+    return min(whole, max(PIECE_BYTES, through_fc))
 
 
 def _looked_up(table: torch.Tensor, work: Work) -> int:

@@ -8,6 +8,7 @@ and MLP have added to it.
 import torch
 
 from remote_payload.failure import rows_failure
+from remote_payload.standalone.mapped import picked
 
 SAME_DIRECTION = 0.9995
 """Cosine from which a state counts as an embedding row: float8's rounding stays above, bfloat16's far above."""
@@ -33,7 +34,7 @@ def embedding_shift(states: torch.Tensor, tokens: torch.Tensor, table: torch.Ten
     """Of states (T, n, Ht), whether one is the embedding output of a neighbouring token: -1, +1, or 0 for none."""
     at = torch.arange(1, len(tokens) - 1)
     at = at[:: max(1, len(at) // LOOKED_TOKENS)]
-    shifts = (shift for shift in (-1, 1) if embedding_slots(states[at], tokens[at + shift], table))
+    shifts = (shift for shift in (-1, 1) if embedding_slots(picked(states, at), tokens[at + shift], table))
     return next(shifts, 0)
 
 

@@ -7,7 +7,7 @@ last layer's output answers the next token through lm_head, with the final norm 
 import torch
 
 from remote_payload.schema.standalone import SlotFacts
-from remote_payload.standalone.mapped import let_go
+from remote_payload.standalone.mapped import let_go, picked
 from remote_payload.standalone.rows.embedding_slots import SAME_DIRECTION
 from remote_payload.standalone.rows.row import Row
 
@@ -56,7 +56,7 @@ class SlotLook:
             return
         step = max(1, len(row.tokens) // TOKENS)
         few = torch.arange(0, len(row.tokens), step)[:TOKENS]
-        states, tokens = row.states[few], row.tokens[few]  # (t, n, Ht), (t,)
+        states, tokens = picked(row.states, few), row.tokens[few]  # (t, n, Ht), (t,)
         self._looked += states.numel()
         beside = [row.tokens[(few + shift).clamp(0, len(row.tokens) - 1)] for shift in (-1, 1)]
         for index, slot in enumerate(self._slots):
@@ -147,7 +147,7 @@ class SlotLook:
         if head is None or few <= 0 or len(at) == 0:
             return
         at = at[:: max(1, len(at) // few)][:few]
-        wanted, states = row.tokens[at + 1], row.states[at].float()  # (p,), (p, n, Ht)
+        wanted, states = row.tokens[at + 1], picked(row.states, at).float()  # (p,), (p, n, Ht)
         variants = [states] if self._norm is None else [states, self._normed(states)]
         choices = best_tokens(torch.stack(variants).flatten(0, 2), head)  # (variants * p * n,)
         hits = (choices.view(len(variants), len(at), -1) == wanted[:, None]).sum(dim=1).tolist()

@@ -11,7 +11,7 @@ import torch
 from remote_payload.schema.standalone import DataDialectFacts, SkippedRow
 from remote_payload.standalone.checkpoint.load import Checkpoint
 from remote_payload.standalone.journal import Journal
-from remote_payload.standalone.mapped import is_mapped, let_go
+from remote_payload.standalone.mapped import is_mapped, let_go, picked
 from remote_payload.standalone.rows.embedding_slots import dead_slots, embedding_shift, embedding_slots
 from remote_payload.standalone.rows.final_state import final_state_kind
 from remote_payload.standalone.rows.fit import check_norm, no_usable_row
@@ -91,8 +91,8 @@ class RowSource:
         norm, table = checkpoint.target_norm, checkpoint.target.embedding(checkpoint.config)
         kinds: list[RowKind] = []
         for row in islice(self.usable(), SAMPLE_ROWS):
-            few = slice(None, None, -(-len(row.tokens) // SAMPLE_TOKENS))  # all over the row, and small as floats
-            known = None if table is None else embedding_slots(row.states[few], row.tokens[few], table)
+            few = torch.arange(0, len(row.tokens), -(-len(row.tokens) // SAMPLE_TOKENS))  # all over it, small as floats
+            known = None if table is None else embedding_slots(picked(row.states, few), row.tokens[few], table)
             shift = embedding_shift(row.states, row.tokens, table) if table is not None and known == () else 0
             let_go(row.states)
             kinds.append(
@@ -103,7 +103,7 @@ class RowSource:
                     dialect=row.dialect,
                     embedding_slots=known,
                     embedding_shift=shift,
-                    dead_slots=dead_slots(row.states[few]),
+                    dead_slots=dead_slots(picked(row.states, few)),
                 )
             )
             if kinds.count(kinds[-1]) == AGREEING_ROWS:
@@ -132,5 +132,5 @@ class RowSource:
 def _final_state(row: Row, norm: torch.Tensor | None) -> Literal["post_norm", "pre_norm", "answers"]:
     if row.final is None:
         return "answers"
-    few = row.final[:: -(-len(row.final) // SAMPLE_TOKENS)]
+    few = picked(row.final, torch.arange(0, len(row.final), -(-len(row.final) // SAMPLE_TOKENS)))
     return "post_norm" if norm is None else final_state_kind(few, norm)

@@ -10,6 +10,7 @@ import math
 import torch
 
 from remote_payload.schema.standalone import TeacherFacts
+from remote_payload.standalone.mapped import picked
 from remote_payload.standalone.rows.final_state import NEAR_ONE
 from remote_payload.standalone.rows.row import Row
 
@@ -71,7 +72,7 @@ class TeacherLook:
 
     def _sizes(self, final: torch.Tensor, norm: torch.Tensor) -> torch.Tensor:
         """Root mean square of a few of the states (T, Ht) over both forms of the norm's weight; (t, 2)."""
-        few = final[:: max(1, len(final) // RMS_TOKENS)][:RMS_TOKENS].float()
+        few = picked(final, torch.arange(0, len(final), max(1, len(final) // RMS_TOKENS))[:RMS_TOKENS]).float()
         forms = []
         for weight in (norm, norm + 1):
             usable = weight.abs() > LEAST_WEIGHT
