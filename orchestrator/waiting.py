@@ -67,6 +67,8 @@ def moment(text: str, now: datetime) -> tuple[float | None, str | None]:
         wall = datetime.strptime(f"{day or now.strftime('%Y-%m-%d')} {hour:02d}:{minute:02d}", "%Y-%m-%d %H:%M")
     except ValueError:
         raise _no_moment(text) from None
+    if day is not None and wall.date() < now.date() - timedelta(days=1):  # also what no clock can count
+        raise UsageError(f"--at: {text.strip()} has passed (it is {now:%Y-%m-%d %H:%M %Z})")
     if zone == "host":
         return None, f"{day}T{hour:02d}:{minute:02d}" if day else f"{hour:02d}:{minute:02d}"
     place = _zone(zone, text)
@@ -90,10 +92,10 @@ def _zone(name: str | None, text: str) -> tzinfo | None:
     """None = this laptop's own."""
     if name is None or name == "laptop":
         return None
-    if offset := _OFFSET.fullmatch(name):
-        minutes = int(offset[2]) * 60 + int(offset[3])
-        return timezone(timedelta(minutes=minutes if offset[1] == "+" else -minutes))
     try:
+        if offset := _OFFSET.fullmatch(name):
+            minutes = int(offset[2]) * 60 + int(offset[3])
+            return timezone(timedelta(minutes=minutes if offset[1] == "+" else -minutes))
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
         raise UsageError(

@@ -5,6 +5,7 @@ so that CUDA counts as nvidia-smi does: SGLang's all-reduce reads `CUDA_VISIBLE_
 UUID (0.5.23, custom_all_reduce_utils.py). A MIG device has no index: it is given by its UUID.
 """
 
+import re
 from collections.abc import Sequence
 
 from remote_payload.schema import Gpu
@@ -13,6 +14,7 @@ from remote_payload.schema.waiting import LEASED
 IDLE_BYTES = 1 << 30
 """Memory in use up to which a GPU without processes counts as free: drivers and persistence keep some hundred MiB."""
 GIB = 1 << 30
+_UUID = re.compile(r"[A-Za-z0-9][A-Za-z0-9/_-]{0,99}")
 
 
 class MaskError(ValueError):
@@ -29,7 +31,7 @@ def visible(gpus: Sequence[Gpu], mask: str | None, order: str | None) -> tuple[G
         return tuple(gpus)
     names = [name.strip() for name in mask.split(",") if name.strip()]
     by_index = any(name.lstrip("+-").isdigit() for name in names)
-    if by_index and order != "PCI_BUS_ID" and len({gpu.name for gpu in gpus}) > 1:
+    if by_index and order != "PCI_BUS_ID" and len({gpu.name for gpu in gpus if gpu.mig_of is None}) > 1:
         raise MaskError(
             f"CUDA_VISIBLE_DEVICES={mask} counts GPUs in CUDA's own order, which nobody else knows on a host of "
             "differing GPUs: set CUDA_DEVICE_ORDER=PCI_BUS_ID, or name them by UUID"
@@ -53,11 +55,15 @@ def why_not(gpu: Gpu, min_free_bytes: int | None) -> str | None:
     """Why a device is not free, in words; None = it is. Leases are not looked at."""
     if gpu.mig_devices:
         return "split into MIG devices"
+    if _UUID.fullmatch(gpu.uuid) is None:
+        return f"does not tell its UUID ({gpu.uuid[:40]})"
     if gpu.processes:
         users = ", ".join(f"{item.user or 'somebody'}'s pid {item.pid}" for item in gpu.processes[:3])
         more = len(gpu.processes) - 3
         return f"used by {users}{f' and {more} more' if more > 0 else ''}"
     used, total = gpu.memory_used_bytes, gpu.memory_total_bytes
+    if used is None and total is not None:
+        return "does not tell how much of its memory is in use"
     if used is not None and used > IDLE_BYTES:
         return f"{used / GIB:.1f} GiB in use, though no process is seen"
     if min_free_bytes is None:

@@ -3,9 +3,13 @@
 A lease is the lock of a file named by the GPU's UUID; a place in the queue is the locked file of a ticket, named by
 when it was drawn (CLOCK_BOOTTIME, which all users share). Only the first of the queue takes GPUs, so a large wish is
 not starved by small ones. What the kernel freed - a lease or a ticket whose holder died - is free at once.
+
+A lease is held by the run's worker, too: whoever kills the supervisor alone leaves the devices to the worker that still
+uses them.
 """
 
 import contextlib
+import dataclasses
 import os
 import re
 import time
@@ -50,7 +54,8 @@ class Leases:
         with self._counter():
             drawn_ns = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
             ticket = SharedLock(self._tickets / f"{drawn_ns:020d}-{os.getuid()}-{os.getpid()}")
-            ticket.try_lock()
+            if not ticket.lock(_PATIENCE_S):  # somebody who looks holds it for a moment
+                raise TimeoutError(110, "the ticket cannot be locked", str(ticket.path))
             ticket.sign(self._holder)
             self._ticket = ticket
 
@@ -86,7 +91,8 @@ class Leases:
                 lock.close()
             return others
         for lock in taken.values():
-            lock.sign(self._holder)
+            lock.sign(dataclasses.replace(self._holder, since_unix_s=time.time()))
+            lock.hand_down()  # to the worker: who kills the supervisor alone does not free what it works on
         self._held |= taken
         return None
 
@@ -130,7 +136,7 @@ def _waiting(tickets: Path, *, clean: bool) -> Iterator[tuple[str, Holder | None
     """Live tickets, first first. `clean`, under the queue's lock alone: remove our own dead ones."""
     for name in sorted(os.listdir(tickets)):  # noqa: PTH208 - names only
         try:
-            ticket = SharedLock(tickets / name)
+            ticket = SharedLock(tickets / name, patience_s=0.0)
         except OSError:
             continue
         if ticket.is_held():

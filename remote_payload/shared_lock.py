@@ -20,15 +20,19 @@ _FLAGS = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 _MADE_S = 1.0
 """How long another user's file may be on its way from creation to the mode that lets us open it."""
 _TEXT_BYTES = 4096
+_SHARED = 0o1777
 
 
 class SharedLock:
     """An open lock file; `close` gives the lock back."""
 
-    def __init__(self, path: Path) -> None:
-        """Raises OSError where the file can neither be opened nor made, or is not a plain file."""
+    def __init__(self, path: Path, patience_s: float = _MADE_S) -> None:
+        """Raises OSError where the file can neither be opened nor made, or is not a plain file.
+
+        `patience_s`: how long one that another user is just making is waited for.
+        """
         self.path = path
-        self._descriptor = _open(path)
+        self._descriptor = _open(path, patience_s)
 
     def close(self) -> None:
         """Give it back; idempotent."""
@@ -52,7 +56,7 @@ class SharedLock:
                 return False
             if not self._is_in_place():  # it was removed while we waited: the lock is on the file that is there now
                 self.close()
-                self._descriptor = _open(self.path)
+                self._descriptor = _open(self.path, _MADE_S)
             time.sleep(0.01)
         return True
 
@@ -61,6 +65,10 @@ class SharedLock:
         with contextlib.suppress(OSError):
             os.ftruncate(self._descriptor, 0)
             os.pwrite(self._descriptor, to_json(holder).encode("ascii"), 0)
+
+    def hand_down(self) -> None:
+        """Let children that are started by fork and exec hold it, too: it is free when the last of them is gone."""
+        os.set_inheritable(self._descriptor, True)
 
     def touch(self) -> None:
         """Let those who clean temporary folders see that it is in use."""
@@ -96,16 +104,19 @@ def shared_folder(path: Path) -> Path:
     """Make sure of a folder that all users may write to, sticky. Raises OSError; also where it is none."""
     with contextlib.suppress(FileExistsError):
         path.mkdir()
-        path.chmod(0o1777)  # whatever the umask: every user of the host locks here
+        path.chmod(_SHARED)  # whatever the umask: every user of the host locks here
     found = path.lstat()
+    if stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and stat.S_IMODE(found.st_mode) != _SHARED:
+        path.chmod(_SHARED)  # whoever made it died before this
+        found = path.lstat()
     is_ours_to_trust = found.st_uid in (0, os.getuid()) or bool(found.st_mode & stat.S_ISVTX)
     if not stat.S_ISDIR(found.st_mode) or not is_ours_to_trust or not os.access(path, os.W_OK | os.X_OK):
         raise OSError(errno.EINVAL, "not a folder that all users may write to (mode 1777)", str(path))
     return path
 
 
-def _open(path: Path) -> int:
-    until_s = time.monotonic() + _MADE_S
+def _open(path: Path, patience_s: float) -> int:
+    until_s = time.monotonic() + patience_s
     while (descriptor := _there(path, until_s)) is None:
         with contextlib.suppress(FileExistsError):
             made = os.open(path, _FLAGS | os.O_CREAT | os.O_EXCL, 0o666)
@@ -130,6 +141,8 @@ def _there(path: Path, until_s: float) -> int | None:
 def _checked(descriptor: int, path: Path) -> int:
     found = os.fstat(descriptor)
     if stat.S_ISREG(found.st_mode) and found.st_nlink <= 1:
+        if found.st_uid == os.getuid() and stat.S_IMODE(found.st_mode) != 0o666:
+            os.fchmod(descriptor, 0o666)  # whoever made it died before this
         return descriptor
     os.close(descriptor)
     raise OSError(errno.EINVAL, "not a plain file of one name", str(path))

@@ -13,7 +13,7 @@ from typing import NoReturn
 from remote_payload import processes
 from remote_payload.rundir import RunDir
 from remote_payload.schema import Failure, RunSpec
-from remote_payload.schema.waiting import LEASED
+from remote_payload.schema.waiting import DEVICES, LEASED
 
 
 def spawn_worker(run: RunDir, spec: RunSpec, secrets: dict[str, str], archive: Path) -> int:
@@ -47,8 +47,7 @@ def spawn_worker(run: RunDir, spec: RunSpec, secrets: dict[str, str], archive: P
 
 def _leased() -> dict[str, str]:
     """The devices that were leased for a sweep hold for its units, too, whatever the host's configuration says."""
-    names = (LEASED, "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER")
-    return {name: os.environ[name] for name in names if name in os.environ} if LEASED in os.environ else {}
+    return {name: os.environ[name] for name in DEVICES if name in os.environ} if LEASED in os.environ else {}
 
 
 def no_worker(python: str, error: OSError) -> Failure:

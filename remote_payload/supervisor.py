@@ -77,8 +77,7 @@ class Supervisor:
         self._run = run
         self._spec = spec
         self._origin = origin
-        self._give_back: Callable[[], None] = lambda: None
-        """Frees what was leased."""
+        self._give_back: Callable[[], None] = lambda: None  # frees what was leased
         self._heartbeat = Heartbeat(run.heartbeat)
         self._heartbeat.beat_when_due()
         _set_aside(run.reserve)
@@ -145,10 +144,15 @@ class Supervisor:
         return gate.environment
 
     def _stop_asked(self, seconds: float) -> bool:
-        """Sleep so long at most; whether somebody cancelled the run."""
-        self._heartbeat.beat_when_due()
-        caught = signal.sigtimedwait(WATCHED, seconds)
-        return self._grace_s(caught is not None and caught.si_signo != signal.SIGCHLD) is not None
+        """Sleep so long; whether somebody cancelled the run. A child's end, as nvidia-smi's, is no reason to wake."""
+        until_s = time.monotonic() + seconds
+        while True:
+            self._heartbeat.beat_when_due()
+            caught = signal.sigtimedwait(WATCHED, max(0.0, until_s - time.monotonic()))
+            if self._grace_s(caught is not None and caught.si_signo != signal.SIGCHLD) is not None:
+                return True
+            if time.monotonic() >= until_s:
+                return False
 
     def _settle(self, verdict: Outcome, survivors: tuple[int, ...], use: ResourceUse) -> None:
         self._finish(

@@ -5,31 +5,27 @@ that was asleep, or whose clock was set, starts late and says it.
 """
 
 import contextlib
-import os
-import pwd
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from remote_payload import gpu_choice
 from remote_payload.event_log import EventLog
-from remote_payload.failure import JobFailure, job_failure, machine_failure
-from remote_payload.gpus import GpuFacts, look_at_gpus
-from remote_payload.leases import Leases
+from remote_payload.failure import JobFailure, job_failure
+from remote_payload.gpu_queue import GpuQueue
 from remote_payload.refusal import Refusal
 from remote_payload.rundir import RunDir
 from remote_payload.runstate import current_state, run_at
-from remote_payload.schema import Event, Failure, Gpu, RunSpec
-from remote_payload.schema.waiting import Holder, Waiting
+from remote_payload.schema import Event, RunSpec
+from remote_payload.schema.waiting import Waiting
 
 POLL_S = 2.0
-LOOK_S = 5.0
-"""How long nvidia-smi may take for one of its answers."""
 CLOCK_STEP_S = 5.0
 LATE_S = 60.0
 """From here on a start counts as late."""
-TOUCH_S = 3600.0
+TELL_S = 30.0
+STARTING_S = 60.0
+"""How long a run that was claimed may take to start."""
 
 Tell = Callable[[str], None]
 Report = Callable[[Event], None]
@@ -50,28 +46,37 @@ class Gate:
         self._report = report
         self._tell = tell
         self._told: str | None = None
-        self._leases: Leases | None = None
-        self.environment: dict[str, str] = {}
-        """What the worker's environment gets: the devices it may see."""
+        self._told_s = float("-inf")
+        self._gpus = GpuQueue(spec, self._waiting, report, self._say)
 
     def wait(self, pause: Callable[[float], None]) -> None:
         """Until everything holds. `pause` sleeps so long at most and raises `Stopped` when the run is cancelled.
 
-        Raises JobFailure where it never will, Stopped.
+        Raises JobFailure where it never will - what can be seen at once is seen before the waiting -, Stopped.
         """
+        for run_id in self._waiting.after:
+            self._is_going(run_id)
+        if self._waiting.gpus:
+            self._gpus.look()
         self._for_time(pause)
         self._for_runs(pause)
         if self._waiting.gpus:
-            self._for_gpus(pause)
+            self._gpus.wait(pause)
 
     def close(self) -> None:
         """Give back what was leased."""
-        if self._leases is not None:
-            self._leases.close()
+        self._gpus.close()
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What the worker's environment gets: the devices it may see."""
+        return self._gpus.environment
 
     def _say(self, words: str) -> None:
-        if words != self._told:
-            self._told = words
+        """A figure that changes at every look is told twice a minute: each is a state that goes to the disk."""
+        now_s = time.monotonic()
+        if words != self._told and now_s - self._told_s >= TELL_S:
+            self._told, self._told_s = words, now_s
             self._tell(words)
 
     def _event(self, name: str, message: str) -> None:
@@ -97,89 +102,22 @@ class Gate:
 
     def _for_runs(self, pause: Callable[[float], None]) -> None:
         for run_id in self._waiting.after:
-            while self._is_going(run_id):
+            until_s = time.monotonic() + STARTING_S
+            while (going := self._is_going(run_id)) is not False:
+                if going is None and time.monotonic() > until_s:
+                    raise job_failure(f"cannot wait for {run_id}: it was claimed and never started")
                 self._say(f"waits for the end of {run_id}")
                 pause(POLL_S)
 
-    def _is_going(self, run_id: str) -> bool:
+    def _is_going(self, run_id: str) -> bool | None:
+        """None = it was claimed and has not started."""
+        if run_id == self._spec.run_id:
+            raise job_failure(f"a run cannot wait for its own end: {run_id}")
         try:
             state = current_state(run_at(self._root, run_id))
         except Refusal as problem:
             raise job_failure(f"cannot wait for {run_id}: {problem.frame.message}", hint=problem.frame.hint) from None
-        return state is None or not state.is_terminal
-
-    def _for_gpus(self, pause: Callable[[float], None]) -> None:
-        wish, since_s = self._waiting, time.clock_gettime(time.CLOCK_BOOTTIME)
-        try:
-            self._leases = leases = Leases(Path(wish.leases), self._holder())
-            if wish.when_free:
-                leases.queue_up()
-            touched_s = since_s
-            while (why := self._try(leases)) is not None:
-                now_s = time.clock_gettime(time.CLOCK_BOOTTIME)
-                if not wish.when_free:
-                    hint = "wait for them with --when-free, or see who has them: eagle3-remote hosts top NAME"
-                    raise machine_failure(f"{_gpus(wish.gpus)} not free: {why}", hint=hint)
-                if wish.longest_s is not None and now_s - since_s >= wish.longest_s:
-                    raise machine_failure(f"{_gpus(wish.gpus)} not free within {wish.longest_s:g} s: {why}")
-                self._say(f"waits for {_gpus(wish.gpus)}: {why}")
-                pause(POLL_S)
-                if now_s - touched_s > TOUCH_S:
-                    leases.touch()
-                    touched_s = now_s
-            leases.leave_queue()
-        except OSError as error:
-            hint = "set `leases` for this host in eagle3.toml to a folder on a local disk that all its users may write"
-            raise machine_failure(f"the GPU leases cannot be used: {error}", hint=hint) from None
-
-    def _holder(self) -> Holder:
-        wish, user = self._waiting, str(os.getuid())
-        with contextlib.suppress(KeyError):
-            user = pwd.getpwuid(os.getuid()).pw_name
-        return Holder(
-            run_id=self._spec.run_id,
-            user=user,
-            uid=os.getuid(),
-            pid=os.getpid(),
-            since_unix_s=time.time(),
-            gpus=wish.gpus,
-            min_free_bytes=wish.min_free_bytes,
-        )
-
-    def _try(self, leases: Leases) -> str | None:
-        """Take the GPUs; why that cannot be, None = done. Raises JobFailure where waiting is of no use."""
-        before = leases.before_us()
-        if before:
-            return f"{_runs(len(before))} in the queue before this one, the first: {_name(before[0])}"
-        facts = look_at_gpus(LOOK_S, parts=True)
-        if facts.answer == "no_nvidia_smi":
-            raise machine_failure("this host has no nvidia-smi, so nobody knows which GPUs are free")
-        if facts.answer != "ok":
-            return f"nvidia-smi {facts.problem or facts.answer}"
-        return self._choose(leases, facts)
-
-    def _choose(self, leases: Leases, facts: GpuFacts) -> str | None:
-        wish = self._waiting
-        asked = {**os.environ, **self._spec.environment}
-        mask, order = asked.get("CUDA_VISIBLE_DEVICES"), asked.get("CUDA_DEVICE_ORDER")
-        try:
-            seen = gpu_choice.visible(facts.gpus, mask, order)
-        except gpu_choice.MaskError as error:
-            raise JobFailure(Failure(kind="machine", message=str(error))) from None
-        usable = [gpu for gpu in seen if not gpu.mig_devices]
-        if len(usable) < wish.gpus:
-            through = "" if mask is None else f" through CUDA_VISIBLE_DEVICES={mask}"
-            raise machine_failure(f"{_gpus(wish.gpus)} asked for, this host shows {len(usable)}{through}")
-        reasons = {gpu.uuid: gpu_choice.why_not(gpu, wish.min_free_bytes) for gpu in usable}
-        free = [gpu for gpu in usable if reasons[gpu.uuid] is None]
-        others = leases.take([gpu.uuid for gpu in free], wish.gpus)
-        if others is not None:
-            return _why(usable, {**reasons, **{uuid: f"leased by {_name(who)}" for uuid, who in others.items()}})
-        taken = [gpu for gpu in free if gpu.uuid in leases.held]
-        self.environment = gpu_choice.environment(taken)
-        names = ", ".join(f"GPU {gpu.index} ({gpu.uuid})" for gpu in taken)
-        self._report(Event(time_unix_s=time.time(), kind="note", name="gpus_leased", message=names))
-        return None
+        return None if state is None else not state.is_terminal
 
 
 def admit(
@@ -196,7 +134,12 @@ def admit(
             raise Stopped
 
     events = EventLog(run.events)
-    gate = Gate(run.path.parent.parent, spec, events.report, lambda words: advance(phase="queued", note=words))
+
+    def report(event: Event) -> None:
+        with contextlib.suppress(OSError):  # a full disk is no reason to wait no longer
+            events.report(event)
+
+    gate = Gate(run.path.parent.parent, spec, report, lambda words: advance(phase="queued", note=words))
     try:
         gate.wait(pause)
     except Stopped:
@@ -225,21 +168,5 @@ def start_of(waiting: Waiting, now_s: float) -> float | None:
     raise job_failure(f"a start is `HH:MM` or `YYYY-MM-DDTHH:MM`, found: {waiting.start_local!r}")
 
 
-def _why(gpus: list[Gpu], reasons: dict[str, str | None]) -> str:
-    return "; ".join(f"GPU {gpu.index} {reason}" for gpu in gpus if (reason := reasons[gpu.uuid]) is not None)
-
-
 def _clock(unix_s: float) -> str:
     return time.strftime("%Y-%m-%d %H:%M:%S %Z", time.localtime(unix_s))
-
-
-def _gpus(count: int) -> str:
-    return "1 GPU" if count == 1 else f"{count} GPUs"
-
-
-def _runs(count: int) -> str:
-    return "1 run stands" if count == 1 else f"{count} runs stand"
-
-
-def _name(holder: Holder | None) -> str:
-    return "somebody" if holder is None else f"{holder.user}'s run {holder.run_id}"

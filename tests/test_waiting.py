@@ -73,6 +73,9 @@ def test_a_time_that_the_host_reads_by_its_own_clock(told: str, local: str) -> N
         ("22:00 Mars/Olympus", "no time zone of this name: 'Mars/Olympus'"),
         ("22:00 ../../etc/passwd", "expected a time"),
         ("2026-11-30 19:00", "has passed"),
+        ("0001-01-01 00:00", "has passed"),
+        ("2020-01-01 00:00 host", "has passed"),
+        ("22:00 +99:00", "no time zone of this name: '+99:00'"),
         ("٢٢:٠٠", "expected a time"),
     ],
 )

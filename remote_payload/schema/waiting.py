@@ -8,6 +8,8 @@ LEASES = "/var/tmp/eagle3-remote-leases"  # noqa: S108 - shared by every user of
 
 LEASED = "EAGLE3_LEASED_GPUS"
 """Environment variable of a worker: the UUIDs of the devices that were leased for it."""
+DEVICES = (LEASED, "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER")
+"""What a lease sets."""
 
 
 class Waiting(Record):

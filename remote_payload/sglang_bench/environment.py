@@ -8,6 +8,7 @@ from remote_payload.failure import job_failure
 from remote_payload.rundir import RunDir
 from remote_payload.runstate import read_spec
 from remote_payload.schema.bench_job import BenchJob
+from remote_payload.schema.waiting import DEVICES, LEASED
 from remote_payload.sglang_bench.arguments import requested_of
 from remote_payload.sglang_bench.redact import is_secret, secrets_of_variable
 
@@ -15,10 +16,19 @@ from remote_payload.sglang_bench.redact import is_secret, secrets_of_variable
 def server_environment(job: BenchJob, run_directory: Path) -> dict[str, str]:
     """What the server gets beside what it inherits.
 
-    Behind an `exec_prefix` nothing may be inherited, so the host's `environment` and `secrets` are handed over as well.
+    Behind an `exec_prefix` nothing may be inherited, so the host's `environment` and `secrets` are handed over as well,
+    and the devices that were leased. Raises JobFailure(job) where the job names others.
     """
     handed = {name: os.environ[name] for name in _names_of_run(run_directory) if name in os.environ}
     own = dict(pair.split("=", 1) for pair in job.server_environment)
+    leased = {name: os.environ[name] for name in DEVICES if name in os.environ} if LEASED in os.environ else {}
+    if leased.keys() & own.keys():
+        raise job_failure(
+            "`server_environment` names devices, but the run has leased its own: CUDA_VISIBLE_DEVICES="
+            f"{leased['CUDA_VISIBLE_DEVICES']}",
+            hint="leave CUDA_VISIBLE_DEVICES out of it, or run without --gpus",
+        )
+    handed |= leased
     return {**handed, "PYTHONUNBUFFERED": "1", processes.MARK: str(run_directory), **own}
 
 

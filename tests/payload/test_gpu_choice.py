@@ -74,13 +74,15 @@ def test_indices_of_differing_gpus_need_the_bus_order() -> None:
     ("changes", "min_free", "words"),
     [
         ({}, None, None),
-        ({"memory_used_bytes": None}, None, None),
+        ({"memory_used_bytes": None, "memory_total_bytes": None}, None, None),  # integrated: there is none of its own
+        ({"memory_used_bytes": None}, None, "does not tell how much of its memory is in use"),
+        ({"uuid": "[Unknown Error]"}, None, "does not tell its UUID ([Unknown Error])"),
         ({"memory_used_bytes": 3 * GIB}, None, "3.0 GiB in use, though no process is seen"),
         ({"processes": (GpuProcess(pid=7, user="ann"),)}, None, "used by ann's pid 7"),
         ({"processes": tuple(GpuProcess(pid=pid) for pid in range(1, 6))}, None, "somebody's pid 3 and 2 more"),
         ({}, 139 * GIB, None),
         ({}, 140 * GIB, "139.5 GiB free"),
-        ({"memory_used_bytes": None}, GIB, "does not tell its memory"),
+        ({"memory_used_bytes": None, "memory_total_bytes": None}, GIB, "does not tell its memory"),
         ({"mig_devices": ("MIG-1",)}, None, "split into MIG devices"),
     ],
 )

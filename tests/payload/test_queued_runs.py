@@ -1,6 +1,7 @@
 """Runs that wait, as real detached processes: for each other, for GPUs of a made nvidia-smi; what ends the waiting."""
 
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from remote_payload.leases import lease_holders
 from remote_payload.schema import RunSpec, SelftestJob, SweepJob, SweepPoint, SweepUnit, to_json
 from remote_payload.schema.waiting import Waiting
-from tests.payload.rig import Rig, kill
+from tests.payload.rig import Rig, is_alive, kill
 from tests.payload.test_waiting import GPUS, SMI
 from tests.support.patience import wait_for
 
@@ -82,14 +83,30 @@ def test_a_sweeps_units_share_its_lease(rig: Rig, leases: Path) -> None:
     assert lease_holders(leases, ["GPU-aaaa", "GPU-bbbb"]) == {}
 
 
-def test_a_killed_supervisor_leaves_no_lease_behind(rig: Rig, leases: Path) -> None:
+def test_a_killed_supervisor_leaves_its_devices_to_the_worker_and_both_leave_nothing(rig: Rig, leases: Path) -> None:
     rig.launch(asking(rig, "r1", leases, gpus=2, when_free=False, body="time.sleep(600)"))
     wait_for(lambda: phase(rig, "r1") == "running")
+    state = rig.state("r1")
+    assert state.supervisor_pid is not None
+    assert state.worker_pid is not None
+    kill(state.supervisor_pid)
+    wait_for(lambda: not is_alive(state.supervisor_pid or 0))
     assert set(lease_holders(leases, ["GPU-aaaa", "GPU-bbbb"])) == {"GPU-aaaa", "GPU-bbbb"}
-    supervisor = rig.state("r1").supervisor_pid
-    assert supervisor is not None
-    kill(supervisor)
+    kill(state.worker_pid)
     wait_for(lambda: lease_holders(leases, ["GPU-aaaa", "GPU-bbbb"]) == {})
+
+
+def test_waiting_does_not_wake_for_every_look(rig: Rig, leases: Path, tmp_path: Path) -> None:
+    """The end of nvidia-smi is a signal to whoever started it; it is not the end of a pause."""
+    counted = tmp_path / "looks"
+    tool = tmp_path / "bin" / "nvidia-smi"
+    tool.write_text(tool.read_text().replace("#!/bin/sh\n", f"#!/bin/sh\necho x >>{counted}\n"))
+    (tmp_path / "apps").write_text("GPU-aaaa, 99999999, 100\nGPU-bbbb, 99999998, 100\n")
+    rig.launch(asking(rig, "r1", leases, gpus=1, when_free=True))
+    wait_for(lambda: phase(rig, "r1") == "queued")
+    time.sleep(3)
+    # A look asks three times, and there is one every two seconds: no busy machine makes them more.
+    assert len(counted.read_text().splitlines()) <= 15
 
 
 def test_a_waiting_run_is_cancelled_at_once_and_never_starts(rig: Rig) -> None:

@@ -61,6 +61,10 @@ class Host:
         )
         return Gate(self.folder, spec, self.events.append, self.told.append)
 
+    def back(self) -> None:
+        self.smi(SMI.format(folder=self.folder))
+        self.say(GPUS)
+
     def ended(self, run_id: str, phase: Any) -> None:
         run = self.folder / "runs" / run_id
         run.mkdir(parents=True, exist_ok=True)
@@ -138,11 +142,11 @@ def test_waiting_has_an_end(host: Host) -> None:
 
 def test_no_tool_a_failing_and_a_hung_one_are_three_answers(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
     host.smi("echo 'NVRM: version mismatch'; exit 18")
-    with pytest.raises(JobFailure, match=r"not free: nvidia-smi .* ended with exit code 18: NVRM"):
+    with pytest.raises(JobFailure, match=r"not free: nvidia-smi: .* ended with exit code 18: NVRM"):
         host.gate(gpus=1).wait(at_once)
-    monkeypatch.setattr("remote_payload.waiting.LOOK_S", 0.3)
+    monkeypatch.setattr("remote_payload.gpu_queue.LOOK_S", 0.3)
     host.smi("trap '' TERM; sleep 60 & wait")
-    with pytest.raises(JobFailure, match=r"not free: nvidia-smi .* gave no answer within 0.3 s"):
+    with pytest.raises(JobFailure, match=r"not free: nvidia-smi: .* gave no answer within 0.3 s"):
         host.gate(gpus=1).wait(at_once)
     (host.folder / "bin" / "nvidia-smi").unlink()
     with pytest.raises(JobFailure, match="this host has no nvidia-smi"):
@@ -154,6 +158,35 @@ def test_a_hung_tool_that_comes_back_is_waited_for(host: Host) -> None:
     gate = host.gate(gpus=1, when_free=True)
     gate.wait(doing(lambda: host.smi(SMI.format(folder=host.folder))))
     assert gate.environment["CUDA_VISIBLE_DEVICES"] == "0"
+
+
+@pytest.mark.parametrize("gpus", ["", GPUS.splitlines()[0] + "\n"])
+def test_a_wrong_answer_in_the_middle_of_a_night_is_waited_for(host: Host, gpus: str) -> None:
+    host.say(GPUS, apps="GPU-aaaa, 99999999, 100\nGPU-bbbb, 99999998, 100\n")
+    gate = host.gate(gpus=2, when_free=True)
+    gate.wait(doing(lambda: host.say(gpus), (host.folder / "bin" / "nvidia-smi").unlink, host.back))
+    assert gate.environment["CUDA_VISIBLE_DEVICES"] == "0,1"
+
+
+def test_what_can_never_be_is_said_before_anything_is_waited_for(host: Host) -> None:
+    later = time.time() + 1000
+    with pytest.raises(JobFailure, match="3 GPUs asked for, this host shows 2"):
+        host.gate(gpus=3, when_free=True, start_unix_s=later).wait(at_once)
+    with pytest.raises(JobFailure, match="cannot wait for nosuch: no run of this id"):
+        host.gate(after=("nosuch",), start_unix_s=later).wait(at_once)
+    host.ended("ours", "running")
+    with pytest.raises(JobFailure, match="a run cannot wait for its own end"):
+        host.gate(after=("ours",)).wait(at_once)
+
+
+def test_a_lost_gpu_is_passed_over(host: Host) -> None:
+    first, second = GPUS.splitlines()
+    host.say(f"{first.replace('GPU-aaaa', '[Unknown Error]')}\n{second}\n")
+    gate = host.gate(gpus=1)
+    gate.wait(at_once)
+    assert gate.environment["CUDA_VISIBLE_DEVICES"] == "1"
+    with pytest.raises(JobFailure, match=r"GPU 0 does not tell its UUID"):
+        host.gate("other", gpus=2).wait(at_once)
 
 
 def test_a_stop_while_waiting(host: Host) -> None:
