@@ -6,7 +6,7 @@ UUID (0.5.23, custom_all_reduce_utils.py). A MIG device has no index: it is give
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from remote_payload.schema import Gpu
 from remote_payload.schema.waiting import LEASED
@@ -71,6 +71,20 @@ def why_not(gpu: Gpu, min_free_bytes: int | None) -> str | None:
     if used is None or total is None:
         return "does not tell its memory"
     return f"{(total - used) / GIB:.1f} GiB free" if total - used < min_free_bytes else None
+
+
+def leased(gpus: Sequence[Gpu], environ: Mapping[str, str]) -> tuple[Gpu, ...]:
+    """Those that were leased for this process; all whole ones where nothing was."""
+    uuids = environ.get(LEASED)
+    if uuids is None:
+        return tuple(gpu for gpu in gpus if gpu.mig_of is None)
+    return tuple(gpu for gpu in gpus if gpu.uuid in uuids.split(","))
+
+
+def leased_indices(environ: Mapping[str, str]) -> frozenset[int] | None:
+    """Indices of the whole GPUs that were leased; None = nothing was, or a MIG device, which has none."""
+    names = environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if LEASED in environ else [""]
+    return frozenset(map(int, names)) if all(name.isascii() and name.isdigit() for name in names) else None
 
 
 def environment(gpus: Sequence[Gpu]) -> dict[str, str]:

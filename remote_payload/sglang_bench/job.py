@@ -9,12 +9,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from remote_payload.failure import JobFailure
+from remote_payload.gpu_choice import leased
 from remote_payload.gpus import GpuFacts, look_at_gpus
 from remote_payload.rundir import write_atomically
 from remote_payload.schema.bench import BenchResult, ServerFacts, SglangFacts
 from remote_payload.schema.bench_job import BenchJob
 from remote_payload.schema.folder import FolderFacts
 from remote_payload.schema.record import to_json
+from remote_payload.schema.waiting import LEASED
 from remote_payload.sglang_bench import workload
 from remote_payload.sglang_bench.command import path_of
 from remote_payload.sglang_bench.folders import require_folders
@@ -132,7 +134,7 @@ class _Bench:
     def write(self, began_s: float, *, whole: bool, running: Running | None = None) -> None:
         """`bench.json`, from what is known; `running`: the server that is up meanwhile."""
         if self._gpus is None:  # once: a hung nvidia-smi takes its whole deadline every time
-            self._gpus = look_at_gpus()
+            self._gpus = look_at_gpus(parts=LEASED in os.environ)
         up = () if running is None else (running.facts,)
         result = BenchResult(
             sglang=self._installed,
@@ -145,7 +147,7 @@ class _Bench:
             repeats=self._job.repeats,
             python=platform.python_version(),
             host_cpus=os.cpu_count() or 0,
-            gpus=tuple(gpu.name for gpu in self._gpus.gpus),
+            gpus=tuple(gpu.name for gpu in leased(self._gpus.gpus, os.environ)),
             gpu_answer=self._gpus.answer,
             target=self._target,
             draft=self._draft,

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from remote_payload.bounded import BoundedChild
+from remote_payload.gpu_choice import leased_indices
 from remote_payload.schema.bench_machine import MachineSample
 from remote_payload.schema.record import to_json
 
@@ -91,7 +92,8 @@ class Machine:
             return self._gpus()
         if code != 0:
             return self._give_up(f"nvidia-smi ended with exit code {code}: {' '.join(text.split())[:200]}")
-        return parse_gpu_lines(text, time.time())
+        own = leased_indices(os.environ)  # a colleague's GPU is no part of the measurement
+        return tuple(item for item in parse_gpu_lines(text, time.time()) if own is None or item.gpu in own)
 
     def _give_up(self, problem: str) -> tuple[MachineSample, ...]:
         self._tool = None

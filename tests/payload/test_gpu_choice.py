@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from remote_payload.gpu_choice import MaskError, environment, visible, why_not
+from remote_payload.gpu_choice import MaskError, environment, leased, leased_indices, visible, why_not
 from remote_payload.mig import parse_mig
 from remote_payload.schema import Gpu, GpuProcess
 
@@ -125,3 +125,14 @@ def test_whole_gpus_are_given_by_index_as_sglang_reads_numbers_alone() -> None:
         "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
         "EAGLE3_LEASED_GPUS": "GPU-dddd-3,GPU-bbbb-1",
     }
+
+
+def test_a_run_knows_the_devices_that_were_leased_for_it_alone() -> None:
+    part = gpu(1, uuid="MIG-1", mig_of=BOX[1].uuid)
+    box = [*BOX, part]
+    assert leased(box, {}) == tuple(BOX)
+    assert leased(box, environment([BOX[2], BOX[0]])) == (BOX[0], BOX[2])
+    assert leased(box, environment([part])) == (part,)
+    assert leased_indices(environment([BOX[2], BOX[0]])) == frozenset((0, 2))
+    assert leased_indices(environment([part])) is None
+    assert leased_indices({"CUDA_VISIBLE_DEVICES": "3"}) is None
