@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from orchestrator.compare.closest import closest
 from orchestrator.compare.metrics import METRICS, Metric, metric_of
-from orchestrator.compare.possible import impossible
+from orchestrator.compare.possible import impossible, impossible_figures
 from orchestrator.errors import InvalidRunError, UsageError
 from orchestrator.records import NAME_RULE, BaselineEntry, BaselineNumber, RunRecord, is_name
 from orchestrator.records.measurement import Fact, MeasurementSet
@@ -38,8 +38,15 @@ def require_over(record: RunRecord, problems: Sequence[str]) -> None:
 
 
 def require_valid(measured: MeasurementSet) -> None:
-    """What failed must not become what others are held against: the next fault would pass. Raises InvalidRunError."""
-    found = [(one.case, reason) for one in measured.measurements for reason in one.invalid]
+    """What failed, or cannot be, must not become what others are held against: the next fault would pass.
+
+    Raises InvalidRunError.
+    """
+    found = [
+        (one.case, reason)
+        for one in measured.measurements
+        for reason in dict.fromkeys((*one.invalid, *impossible_figures(one)))
+    ]
     if not measured.measurements:
         found = [((), "it has no figures")]
     if found:

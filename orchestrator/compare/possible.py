@@ -1,13 +1,16 @@
 """What a metric can be at all, and where a number without a unit could be meant in another one.
 
-Both for what people type: a baseline's numbers and expectations. A condition that always or never holds would pass, or
-fail, whatever a run does.
+For what people type, a baseline's numbers and expectations: a condition that always or never holds would pass, or fail,
+whatever a run does. And for what was measured, here or by another tool: such a load is no measurement.
 """
 
-from orchestrator.compare.metrics import METRICS, Metric
+from collections.abc import Iterator, Sequence
+
+from orchestrator.compare.metrics import BONUS_IN, METRICS, Metric, metric_of
+from orchestrator.records.measurement import Fact, Measurement, Series
 from remote_payload.schema.job import MAX_STEPS
 
-LENGTHS = frozenset(name for name, metric in METRICS.items() if metric.unit == "tokens")
+LENGTHS = frozenset(name for name in METRICS if name.startswith("accept_length"))
 PER_TOKEN = ("tpot_s", "itl_s")
 BARE_SECONDS, BARE_SECONDS_PER_TOKEN = 60.0, 1.0
 """A larger number without a unit is more likely one of milliseconds."""
@@ -24,6 +27,59 @@ def impossible(metric: Metric, value: float) -> tuple[str, str | None] | None:
     else:
         fits, words, hint = value > 0, f"a number of {metric.unit} above 0", None
     return None if fits else (words, hint)
+
+
+def impossible_figures(one: Measurement) -> tuple[str, ...]:
+    """What is told of a load that cannot be, a sentence a metric with what was expected; none = all of it can be.
+
+    An accept length is held against the load's own `num_draft_tokens` where that is told.
+    """
+    found = []
+    for series in one.series:
+        metric = metric_of(series.metric)
+        if metric is None or metric.unit != series.unit:
+            continue
+        told = _beyond(series, metric, _width((*one.hard, *one.case)))
+        if told is not None:
+            value, words = told
+            found.append(f"`{series.metric}` cannot be {value:.6g}: expected {words}")
+    return tuple(found)
+
+
+def _beyond(series: Series, metric: Metric, width: int | None) -> tuple[float, str] | None:
+    """The first figure of the series that cannot be, and what was expected.
+
+    Of a measured 0 nothing is said but of a length: a median gap between chunks may be one.
+    """
+    name = _bare_name(metric)
+    most = MAX_STEPS + 1 if width is None else width
+    whose = "" if width is None else f", its own num_draft_tokens ({width})"
+    for value in _figures(series):
+        if name in BONUS_IN and not 1 <= value <= most:
+            return value, f"an accept length, 1 to {most}{whose}"
+        if name in LENGTHS and not 0 < value <= most + 1:  # tokens of the prefill are among the completion's
+            return value, f"an accept length above 0 and at most {most} and the token of the prefill{whose}"
+        if metric.unit == "share" and not 0 <= value <= 1:
+            return value, "a share, 0 to 1"
+        if value < 0:
+            return value, f"no negative number of {metric.unit}"
+    return None
+
+
+def _figures(series: Series) -> Iterator[float]:
+    """The figures that stand on their own: of prompts the pooled one or the mean, else each."""
+    if series.x:
+        if total := sum(series.x):
+            yield sum(series.y) / total
+    elif series.level == "prompt":
+        yield sum(series.y) / len(series.y)
+    else:
+        yield from series.y
+
+
+def _width(facts: Sequence[Fact]) -> int | None:
+    told = next((fact.value for fact in facts if fact.name == "num_draft_tokens"), None)
+    return int(told) if told is not None and told.isascii() and told.isdigit() and int(told) > 0 else None
 
 
 def meanings(metric: Metric, number: float) -> tuple[str, str] | None:

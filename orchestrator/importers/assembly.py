@@ -4,10 +4,12 @@ Rows are repeats of one another only if everything that the file tells of server
 does not tell stands as a fact without a value, so that a comparison says what it could not check.
 """
 
+import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from orchestrator.compare.fingerprint import SERVED
+from orchestrator.compare.possible import impossible_figures
 from orchestrator.errors import InvalidRunError
 from orchestrator.importers.row import Place
 from orchestrator.importers.served_by import server_of
@@ -148,7 +150,7 @@ def _measurement(key: Mapping[str, str], points: Sequence[tuple[str, Point]], va
     hard = [name for name in dict.fromkeys((*HARD, *some[0].hard, "harness")) if name not in some[0].case]
     series, warnings = _series(points)
     counts = {**some[-1].counts, "answered_requests": None if (n := some[-1].answered) is None else str(n)}
-    return Measurement(
+    found = Measurement(
         case=_facts({name: value for name, value in case.items() if value is not None}),
         series=series,
         hard=_facts({name: key.get(name) for name in hard}),
@@ -157,6 +159,7 @@ def _measurement(key: Mapping[str, str], points: Sequence[tuple[str, Point]], va
         invalid=_once(text for point in some for text in (*_lost(point), *point.invalid)),
         warnings=_once((*(text for point in some for text in point.warnings), *warnings, *_as_repeats(some))),
     )
+    return dataclasses.replace(found, invalid=(*found.invalid, *impossible_figures(found)))
 
 
 def _series(points: Sequence[tuple[str, Point]]) -> tuple[tuple[Series, ...], list[str]]:

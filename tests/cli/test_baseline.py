@@ -41,6 +41,31 @@ def imported(run_id: str = "imported-1", *, invalid: tuple[str, ...] = ()) -> Me
     )
 
 
+@pytest.mark.parametrize(
+    ("metric", "unit", "value", "expected"),
+    [
+        (
+            "accept_length_pooled",
+            "tokens",
+            0.4,
+            "`accept_length_pooled` cannot be 0.4: expected an accept length, 1 to 17",
+        ),
+        ("ttft_s", "s", -0.1, "`ttft_s` cannot be -0.1: expected no negative number of s"),
+        ("accept_rate", "share", 1.5, "`accept_rate` cannot be 1.5: expected a share, 0 to 1"),
+    ],
+)
+def test_what_cannot_be_is_not_promoted(
+    store: Store, eagle: Eagle, metric: str, unit: str, value: float, expected: str
+) -> None:
+    """Also of a run that was imported before such figures were refused."""
+    series = Series(metric=metric, unit=unit, definition="d", level="run", keys=("1",), y=(value,))
+    one = imported()
+    store.add_imported(dataclasses.replace(one, measurements=(Measurement(case=(), series=(series,)),)), b"raw")
+    answer = eagle("baseline", "set", "b", "imported-1")
+    assert (answer.code, store.baselines()) == (5, ())
+    assert expected in " ".join(answer.err.split())
+
+
 def test_the_baseline_of_a_run(store: Store, eagle: Eagle) -> None:
     put_run(store, "run-a1", 0.7)
     done = eagle("baseline", "set", "best", "run-a", "--note", "from the paper")

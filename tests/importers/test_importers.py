@@ -128,6 +128,19 @@ def test_failed_requests_make_it_invalid() -> None:
     assert of({**LINE, "completed": 2}).measurements[0].invalid == found.measurements[0].invalid
 
 
+@pytest.mark.parametrize("length", [0.4, 4.01, 40])
+def test_an_accept_length_that_cannot_be_makes_it_invalid_by_name(length: float) -> None:
+    (found,) = of({**with_server(speculative_num_draft_tokens=4), "accept_length": length}).measurements
+    assert found.invalid == (
+        f"`accept_length_pooled` cannot be {length:g}: expected an accept length, 1 to 4, its own num_draft_tokens (4)",
+    )
+    untold = {name: value for name, value in LINE.items() if name != "server_info"} | {"accept_length": length}
+    (found,) = of(untold).measurements
+    assert (found.invalid == ()) == (length == 4.01)
+    (found,) = of({**with_server(speculative_num_draft_tokens=4), "accept_length": 4.0}).measurements
+    assert found.invalid == ()
+
+
 def test_an_answer_that_was_an_error_is_a_lost_request() -> None:
     """The tool counts it as completed, with all the tokens that were asked for."""
     one = read("sglang_serving_lost.jsonl").measurements[0]
