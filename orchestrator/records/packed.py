@@ -26,6 +26,9 @@ _FACT = re.compile(r'\{\n *("name": .*),\n *("value": .*)\n *\}')
 """A fact over four lines, to be written on one: no string in JSON holds a line end."""
 
 
+_AGAIN = "it was edited or cut; take it from git, or make it of its run again: baseline set, runs export"
+
+
 def packed(measured: MeasurementSet) -> bytes:
     """The text of a set; `unpacked` gives the set again."""
     content = json.loads(to_json(measured))
@@ -44,10 +47,14 @@ def sha256_of(measured: MeasurementSet) -> str:
 
 def unpacked(text: str | bytes, *, where: str, error: type[Eagle3Error] = StoreError) -> tuple[MeasurementSet, str]:
     """The set of a text and its hash. Raises `error` naming file and reason: cut off, edited, from the future."""
-    value = json_of(text, "a record of measurements", where=where, error=error)
+    value = _sealed(text, where, error)
     if not isinstance(value, dict) or not {"schema_version", "sha256", "content"} <= set(value):
-        raise error(f"{where}: expected a record of measurements (schema_version, sha256, content), found: other JSON")
+        raise error(
+            f"{where}: expected a record of measurements (schema_version, sha256, content), found: other JSON",
+            hint=_AGAIN,
+        )
     written, content = value["sha256"], value["content"]
+    _require_version(value["schema_version"], where, error)
     if isinstance(content, dict):
         for number, series in enumerate(_series_of(content), start=1):
             series.update(_arrays(series.pop("packed", None), f"{where}: series {number}", error))
@@ -55,9 +62,29 @@ def unpacked(text: str | bytes, *, where: str, error: type[Eagle3Error] = StoreE
         if found != written and not _is_newer(content):
             raise error(
                 f"{where}: expected the content of sha256 {written}, found: {found}",
-                hint="it was edited or cut; take it from git, or make it of its run again: baseline set, runs export",
+                hint=_AGAIN,
             )
     return record_of(MeasurementSet, content, where=where, error=error), str(written)
+
+
+def _sealed(text: str | bytes, where: str, error: type[Eagle3Error]) -> Any:
+    """The JSON of a record's text; a cut or empty file gets the hint of an edited one."""
+    try:
+        return json_of(text, "a record of measurements", where=where, error=error)
+    except error as problem:
+        raise error(problem.message, hint=_AGAIN) from None
+
+
+def _require_version(version: object, where: str, error: type[Eagle3Error]) -> None:
+    """That this version reads what stands outside the content; the hash does not cover it."""
+    if isinstance(version, bool) or not isinstance(version, int) or version < 1:
+        raise error(f"{where}: `schema_version`: expected a whole number from 1, found: {version!r}", hint=_AGAIN)
+    if version > SCHEMA_VERSION:
+        raise error(
+            f"{where}: expected a record of schema version {SCHEMA_VERSION} or older, "
+            f"written by a newer eagle3-remote: {version}",
+            hint="a newer eagle3-remote reads it",
+        )
 
 
 def _is_newer(content: dict[str, Any]) -> bool:
@@ -82,16 +109,16 @@ def _series_of(content: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _arrays(text: object, where: str, error: type[Eagle3Error]) -> dict[str, Any]:
     if not isinstance(text, str):
-        raise error(f"{where}: expected packed numbers, found none")
+        raise error(f"{where}: expected packed numbers, found none", hint=_AGAIN)
     engine = zlib.decompressobj()
     try:
         data = engine.decompress(base64.b64decode(text, validate=True), MAX_ARRAY_BYTES)
     except (binascii.Error, zlib.error, ValueError) as problem:
-        raise error(f"{where}: expected packed numbers, found: {problem}") from None
+        raise error(f"{where}: expected packed numbers, found: {problem}", hint=_AGAIN) from None
     if not engine.eof:
         words = f"more than {MAX_ARRAY_BYTES >> 20} MB" if engine.unconsumed_tail else "the beginning of them only"
-        raise error(f"{where}: expected packed numbers, found: {words}")
+        raise error(f"{where}: expected packed numbers, found: {words}", hint=_AGAIN)
     value = json_of(data, "packed numbers", where=where, error=error)
     if not isinstance(value, dict) or set(value) != set(ARRAYS):
-        raise error(f"{where}: expected packed {', '.join(ARRAYS)}, found: other JSON")
+        raise error(f"{where}: expected packed {', '.join(ARRAYS)}, found: other JSON", hint=_AGAIN)
     return value

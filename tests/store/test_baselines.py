@@ -98,6 +98,23 @@ def test_other_content_is_refused(content: object) -> None:
         unpacked(json.dumps(value), where="some/file")
 
 
+@pytest.mark.parametrize(
+    ("version", "words"),
+    [(99, "some/file: .*written by a newer eagle3-remote: 99"), (0, "from 1, found: 0"), (True, "found: True")],
+)
+def test_a_record_of_the_future_is_said_to_be_one(version: object, words: str) -> None:
+    value = {**json.loads(packed(measured())), "schema_version": version}
+    with pytest.raises(StoreError, match=words):
+        unpacked(json.dumps(value), where="some/file")
+
+
+@pytest.mark.parametrize("keep", [0, 100, -3])
+def test_a_cut_record_is_told_where_to_get_it_again(keep: int) -> None:
+    with pytest.raises(StoreError, match="some/file") as told:
+        unpacked(packed(measured())[:keep], where="some/file")
+    assert "take it from git, or make it of its run again" in (told.value.hint or "")
+
+
 def test_a_packed_bomb_is_not_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packing, "MAX_ARRAY_BYTES", 1000)
     with pytest.raises(StoreError, match="series 1: expected packed numbers, found: more than"):
