@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from orchestrator.compare.condition import Condition, parse_condition
 from orchestrator.compare.expect import Judgment, cannot_tell, judge
+from orchestrator.compare.pooling import Operand
 from orchestrator.errors import Eagle3Error, NotFoundError, UsageError
 from orchestrator.jobfile import EXPECT
 from orchestrator.operands import operand
@@ -48,7 +49,11 @@ def judged(store: Store, reference: str, conditions: Sequence[Condition]) -> tup
 
     Raises as `operand` where the run cannot be read; a baseline that cannot be read is what cannot be told.
     """
-    measured = operand(store, reference)
+    return judged_on(store, operand(store, reference), conditions)
+
+
+def judged_on(store: Store, measured: Operand, conditions: Sequence[Condition]) -> tuple[Judgment, ...]:
+    """As `judged`, on measurements that were read before, so that whoever tells of them names the very runs."""
     found: list[Judgment] = []
     for condition in conditions:
         try:

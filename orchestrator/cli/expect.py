@@ -40,15 +40,18 @@ def expect(reference: str, job_file: Path | None, thats: tuple[str, ...], junit:
     says so. Exit code 0: everything holds; 8: something does not, or cannot be told (too few samples, not comparable,
     not measured, failed requests).
     """
-    from orchestrator.expectations import judged
+    from orchestrator.expectations import judged_on
+    from orchestrator.operands import operand
 
     with junit_of_errors(reference, junit):
         store = open_store()
         conditions = _conditions(store, reference, job_file, thats)
-        found = judged(store, reference, conditions)
+        measured = operand(store, reference)
+        found = judged_on(store, measured, conditions)
+    run_ids = tuple(one.run_id for one in measured.sets)
     if junit is not None:
-        save_junit(reference, found, junit)
-    show_judged(reference, found, as_json=as_json)
+        save_junit(reference, found, junit, run_ids)
+    show_judged(reference, found, run_ids, as_json=as_json)
     require_holding(found)
 
 
@@ -69,22 +72,22 @@ def judge_run(record: "RunRecord", store: "Store", *, junit: Path | None = None)
     return found
 
 
-def show_judged(run: str, found: "Sequence[Judgment]", *, as_json: bool) -> None:
-    """The judgments."""
-    from orchestrator.report.expect_text import expect_json, expect_text
+def show_judged(run: str, found: "Sequence[Judgment]", run_ids: "Sequence[str]" = (), *, as_json: bool) -> None:
+    """The judgments; `run` is the word that was given, `run_ids` are the runs that it meant, none = itself."""
+    from orchestrator.report.expect_text import expect_json, expect_text, runs_words
 
     if as_json:
-        console.out_json(expect_json(run, found))
+        console.out_json(expect_json(run, found, run_ids))
     else:
-        console.out(expect_text(run, found, console.width()))
+        console.out(expect_text(runs_words(run, run_ids), found, console.width()))
 
 
-def save_junit(run: str, found: "Sequence[Judgment]", path: Path) -> None:
-    """The judgments as a file."""
+def save_junit(run: str, found: "Sequence[Judgment]", path: Path, run_ids: "Sequence[str]" = ()) -> None:
+    """The judgments as a file; the words as of `show_judged`."""
     from orchestrator.cli.saved import save
     from orchestrator.report.junit import junit
 
-    save(path, junit(run, found))
+    save(path, junit(run, found, run_ids))
 
 
 @contextmanager
@@ -103,9 +106,11 @@ def junit_of_errors(run: str, path: Path | None) -> "Iterator[None]":
 
 def require_holding(found: "Sequence[Judgment]") -> None:
     """Raise ExpectationError where anything does not hold, or cannot be told."""
+    from orchestrator.report.expect_text import expected_words
+
     bad = [item for item in found if item.outcome != "passed"]
     if bad:
-        words = "; ".join(item.condition.words for item in bad[:3])
+        words = "; ".join(expected_words(item) for item in bad[:3])
         raise ExpectationError(f"{len(bad)} of {len(found)} expectations do not hold, or cannot be told: {words}")
 
 
@@ -117,7 +122,7 @@ def _conditions(
     from orchestrator.expectations import conditions_of, expected_of
     from orchestrator.jobfile import expectations_for, expectations_in
 
-    found = [parse_condition(*_split(that), "--that") for that in thats]
+    found = [parse_condition(*split, "--that") for split in dict.fromkeys(_split(that) for that in thats)]
     if job_file is not None:
         found += conditions_of(expectations_in(job_file))
     if not found:
@@ -135,4 +140,4 @@ def _split(that: str) -> tuple[str, str]:
     """The metric and the condition of `METRIC CONDITION`, with blanks between them or without."""
     found = re.match(r"\s*([A-Za-z0-9_.-]*)\s*(.*)", that, re.DOTALL)
     assert found is not None  # it fits anything
-    return found[1], found[2]
+    return found[1], found[2].strip()

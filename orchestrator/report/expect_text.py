@@ -13,6 +13,16 @@ from orchestrator.report.lines import wrapped
 from orchestrator.report.words import UNKNOWN
 
 WORDS = {"passed": "holds", "failed": "DOES NOT HOLD", "cannot tell": "CANNOT TELL"}
+MOST_NAMED = 8
+"""Runs that are named behind a word that means several; JSON and JUnit name all."""
+
+
+def runs_words(reference: str, run_ids: Sequence[str]) -> str:
+    """The word that was given, and the runs that it meant where it is none of their ids, e.g. `last (RUN)`."""
+    if not run_ids or tuple(run_ids) == (reference,):
+        return reference
+    more = f" and {len(run_ids) - MOST_NAMED} more" if len(run_ids) > MOST_NAMED else ""
+    return f"{reference} ({', '.join(run_ids[:MOST_NAMED])}{more})"
 
 
 def expect_text(run: str, judgments: Sequence[Judgment], width: int = 80) -> str:
@@ -26,11 +36,16 @@ def expect_text(run: str, judgments: Sequence[Judgment], width: int = 80) -> str
 
 def judgment_words(item: Judgment) -> str:
     """The expectation, the load, what was measured, and why it cannot be told where that is so."""
-    load = case_words(item.case)
-    told = f"{item.condition.words}{f' at {load}' if load else ''}"
+    told = expected_words(item)
     if item.figure.value is not None:
         told += f": {measured_words(item)}"
     return f"{told}; {item.reason}" if item.reason else told
+
+
+def expected_words(item: Judgment) -> str:
+    """The expectation and the load that it is judged on."""
+    load = case_words(item.case)
+    return f"{item.condition.words}{f' at {load}' if load else ''}"
 
 
 def measured_words(item: Judgment) -> str:
@@ -69,12 +84,13 @@ def _asked(condition: Condition, value: float) -> str:
     return f"{bare(value / worth)} {condition.unit}"
 
 
-def expect_json(run: str, judgments: Sequence[Judgment]) -> dict[str, Any]:
-    """The same as values; unknown is None."""
+def expect_json(run: str, judgments: Sequence[Judgment], run_ids: Sequence[str] = ()) -> dict[str, Any]:
+    """The same as values; unknown is None. `run` is the word that was given, `run_ids` what it meant if not itself."""
     return {
         "kind": "expectations",
         "report_version": 1,
         "run": run,
+        "runs": list(run_ids) or [run],
         "hold": all(item.outcome == "passed" for item in judgments),
         "expectations": [
             {

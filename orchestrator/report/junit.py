@@ -4,13 +4,16 @@ from collections.abc import Sequence
 from xml.etree import ElementTree
 
 from orchestrator.compare.expect import Judgment
-from orchestrator.compare.matching import case_words
-from orchestrator.report.expect_text import judgment_words
+from orchestrator.report.expect_text import expected_words, judgment_words, runs_words
 from orchestrator.report.shown import shown
 
 
-def junit(run: str, judgments: Sequence[Judgment]) -> str:
-    """The whole document; well-formed whatever a name holds."""
+def junit(run: str, judgments: Sequence[Judgment], run_ids: Sequence[str] = ()) -> str:
+    """The whole document; well-formed whatever a name holds.
+
+    `run` is the word that was given; `run_ids`, if any, are the runs that it meant, each a property of the suite.
+    """
+    run = runs_words(run, run_ids)
     suite = ElementTree.Element(
         "testsuite",
         name=clean(f"eagle3-remote {run}"),
@@ -19,10 +22,12 @@ def junit(run: str, judgments: Sequence[Judgment]) -> str:
         errors=str(sum(item.outcome == "cannot tell" for item in judgments)),
         skipped="0",
     )
+    if run_ids:
+        properties = ElementTree.SubElement(suite, "properties")
+        for run_id in run_ids:
+            ElementTree.SubElement(properties, "property", name="run", value=clean(run_id))
     for item in judgments:
-        load = case_words(item.case)
-        name = f"{item.condition.words}{f' at {load}' if load else ''}"
-        case = ElementTree.SubElement(suite, "testcase", classname=clean(run), name=clean(name))
+        case = ElementTree.SubElement(suite, "testcase", classname=clean(run), name=clean(expected_words(item)))
         words = clean(judgment_words(item))
         if item.outcome == "failed":
             ElementTree.SubElement(case, "failure", type="expectation", message=words).text = words

@@ -40,6 +40,26 @@ def test_a_job_files_expectations_on_a_stored_run(store: Store, eagle: Eagle, tm
     assert (good.code, good.json["hold"]) == (0, True)
 
 
+def test_the_run_that_a_word_meant_is_named(store: Store, eagle: Eagle, tmp_path: Path) -> None:
+    put_run(store, "high", 0.8)
+    xml = tmp_path / "out.xml"
+    that = "best.first_step_accuracy >= 60 %"
+    asked = ("expect", "last", "--that", that, "--that", f" {that} ", "--junit", str(xml))
+    assert eagle(*asked).out.startswith("1 of 1 expectations hold: last (high)\n")
+    suite = ElementTree.fromstring(xml.read_bytes())
+    assert (suite.get("name"), suite.get("tests")) == ("eagle3-remote last (high)", "1")
+    assert [one.get("value") for one in suite.iter("property")] == ["high"]
+    assert [one.get("classname") for one in suite.iter("testcase")] == ["last (high)"]
+    value = eagle("expect", "last", "--that", that, "--json").json
+    assert (value["run"], value["runs"]) == ("last", ["high"])
+
+
+def test_an_error_names_the_load_of_each_expectation(store: Store, eagle: Eagle) -> None:
+    put_run(store, "high", 0.8)
+    told = " ".join(eagle("expect", "high", "--that", "best.first_step_accuracy <= 65 %").err.split())
+    assert "best.first_step_accuracy <= 65 % at split=train" in told
+
+
 def test_expectations_said_on_the_command_line(store: Store, eagle: Eagle) -> None:
     put_served(store, "bench-a1")
     eagle("baseline", "set", "plain", "--metric", "output_throughput_tok_s=40", "--unit", "tok/s", "--note", "x")
