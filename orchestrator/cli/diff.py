@@ -23,7 +23,9 @@ UNSURE_CODE = 3
 @click.option("--where", metavar="KEY=VALUE", multiple=True, help="Only loads with it, e.g. concurrency=4.")
 @click.option("--metric", "metrics", metavar="METRIC", multiple=True, help="Compare it alone, and let it decide.")
 @click.option("--by", metavar="KEY", help="A table by the values of a circumstance, a line a side.")
-@click.option("--force", is_flag=True, help="Compare what is not comparable; the report still says why it is not.")
+@click.option(
+    "--force", is_flag=True, help="Compare what is not comparable; it is told why it is not. Invalid stays invalid."
+)
 @click.option("--strict", is_flag=True, help="Exit with 3 where the result is inconclusive or a single run.")
 @click.option("--markdown", "as_markdown", is_flag=True, help="Print Markdown, e.g. for a pull request.")
 @json_option

@@ -29,7 +29,9 @@ FORMATS = ("html", "markdown", "csv", "json")
     help="Where to write; `-` is standard output. Default: report-RUN.html here, other formats to standard output.",
 )
 @click.option("--vary", metavar="KEY", multiple=True, help="The circumstance under test, as in `diff`.")
-@click.option("--force", is_flag=True, help="Compare what is not comparable; the report still says why it is not.")
+@click.option(
+    "--force", is_flag=True, help="Compare what is not comparable; it is told why it is not. Invalid stays invalid."
+)
 @step_cost_option
 def report(words: tuple[str, ...], kind: str, out: str | None, **how: Any) -> None:
     """A report on runs as one file: verdict, comparison, figures, circumstances, data.

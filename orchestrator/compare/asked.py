@@ -14,7 +14,7 @@ class Asked:
     vary: tuple[str, ...] = ()
     """Circumstances under test, which need not be alike."""
     force: bool = False
-    """Give a verdict also where the sides are not comparable or no measurement."""
+    """Give a verdict also where the sides are not comparable; never where one is no measurement."""
     metrics: tuple[str, ...] = ()
     """Compare these alone, and let each of them decide; empty = all, the primary ones decide."""
     where: Mapping[str, str] = field(default_factory=dict)

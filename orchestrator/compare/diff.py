@@ -1,7 +1,8 @@
 """Two sides, or many against the first, compared load by load and metric by metric; what cannot be compared is named.
 
 The primary metrics decide, with Holm's correction over all of them: one regression is a regression, whatever else
-improved. A hard circumstance that is not alike, or a measurement that is none, leaves no verdict unless `force` is set.
+improved. A hard circumstance that is not alike leaves no verdict unless `force` is set; what is no measurement never
+has one.
 """
 
 import dataclasses
@@ -124,11 +125,9 @@ def compare_case(
     speeds = unlike_work(ours, theirs, alike.varied)
     if cache is not None:
         speeds = f"{cache.name}: {cache.ours} against {cache.theirs}"
-    verdict = _barred(ours, theirs, hard, same=same)
-    barred = Barred()
-    if not asked.force:
-        note = "it is the same run on both sides" if verdict == "the same run" else ""
-        barred = Barred(verdict=verdict, note=note, speeds=speeds)
+    verdict = _barred(ours, theirs, hard, same=same, force=asked.force)
+    note = "it is the same run on both sides" if verdict == "the same run" else ""
+    barred = Barred(verdict=verdict, note=note, speeds="" if asked.force else speeds)
     return CaseComparison(
         case=ours.case,
         ours=ours,
@@ -146,10 +145,13 @@ def compare_case(
 
 
 def _barred(
-    ours: Measurement, theirs: Measurement, hard: Sequence[Difference], *, same: bool = False
+    ours: Measurement, theirs: Measurement, hard: Sequence[Difference], *, same: bool, force: bool
 ) -> Verdict | None:
+    """What stands in the place of a verdict; `force` lifts all of it but that there is no measurement."""
     if ours.invalid or theirs.invalid:
         return "invalid"
+    if force:
+        return None
     if hard:
         return "not comparable"
     return "the same run" if same else None
@@ -161,7 +163,7 @@ def _settled(found: SetComparison, corrected: Mapping[int, Comparison], asked: A
     for case in found.cases:
         lines = tuple(corrected.get(id(item), item) for item in case.comparisons)
         same = case.verdict == "the same run"
-        barred = None if asked.force else _barred(case.ours, case.theirs, case.hard, same=same)
+        barred = _barred(case.ours, case.theirs, case.hard, same=same, force=asked.force)
         cases.append(dataclasses.replace(case, comparisons=lines, verdict=barred or _case_verdict(lines, asked)))
     return dataclasses.replace(found, cases=tuple(cases), verdict=overall([case.verdict for case in cases]))
 

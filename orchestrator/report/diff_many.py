@@ -9,7 +9,7 @@ from orchestrator.compare.matching import case_words
 from orchestrator.compare.pooling import Case
 from orchestrator.compare.statistics import geometric_mean
 from orchestrator.report.diff_text import LEGEND
-from orchestrator.report.diff_verdict import reasons
+from orchestrator.report.diff_verdict import is_forced, reasons
 from orchestrator.report.diff_words import (
     cell,
     change_words,
@@ -32,7 +32,10 @@ def many_text(found: Sequence[SetComparison], asked: Asked, width: int = 80) -> 
     """The verdict over all, a table for each metric that decides, and what stands against single sides."""
     verdicts = [one.verdict for one in found]
     counts = ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in dict.fromkeys(verdicts))
-    opening = f"{overall(verdicts).capitalize()}: {len(found)} sides against {found[0].theirs_label}: {counts}"
+    heaviest = overall(verdicts)
+    forced = any(one.verdict == heaviest and is_forced(one, asked) for one in found)
+    word = f"Forced: {heaviest}" if forced else heaviest.capitalize()
+    opening = f"{word}: {len(found)} sides against {found[0].theirs_label}: {counts}"
     lines = [*wrapped(opening, width), *_heaviest(found, asked, width)]
     for (case, metric), some in by_load(found, asked).items():
         lines += ["", f"{metric} at {case_words(case) or 'all loads'}"]

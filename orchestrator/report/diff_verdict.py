@@ -28,6 +28,8 @@ def verdict_lines(found: SetComparison, asked: Asked, names: Names = KEYS) -> li
     case, item = led
     unsure = _unsure(case, item, asked)
     opening = _opening(found, condition(case), [names.metric(one.metric.name) for one in unsure])
+    if is_forced(found, asked):
+        opening = f"Forced: {opening[0].lower()}{opening[1:]}"
     lines = [f"{opening}: {sentence(case, item, (ours, theirs), names)}"]
     lines += [f"{one.verdict}: {sentence(case, one, (ours, theirs), names)}" for one in unsure]
     told = definition(case, item.metric.name)
@@ -46,7 +48,7 @@ def verdict_lines(found: SetComparison, asked: Asked, names: Names = KEYS) -> li
     if item.note and item.change.value is not None:  # without a change the sentence has it
         lines.append(item.note)
     lines += _not_compared(case, asked, names)
-    if asked.force and any(one.hard or one.ours.invalid or one.theirs.invalid for one in found.cases):
+    if asked.force and any(_is_forced(one) for one in found.cases):
         lines.append(f"forced: the sides are not comparable{_why(found, names)}")
     return lines
 
@@ -102,10 +104,24 @@ def reasons(found: SetComparison, names: Names = KEYS) -> tuple[str, ...]:
     )
 
 
+def is_forced(found: SetComparison, asked: Asked) -> bool:
+    """Whether `--force` gave any of its loads a verdict: sides not alike, unlike work, other definitions, one run."""
+    if not asked.force or found.verdict in ("invalid", "not comparable"):
+        return False
+    same = {one.run_id for one in found.ours} == {one.run_id for one in found.theirs}
+    typed = any(one.origin == "typed" for one in (*found.ours, *found.theirs))
+    lifted = (_is_forced(case) or case.speeds or (_defined_otherwise(case) and not typed) for case in found.cases)
+    return same or any(lifted)
+
+
+def _defined_otherwise(case: CaseComparison) -> bool:
+    mine, other = ({one.metric: one.definition for one in side.series} for side in (case.ours, case.theirs))
+    return any(mine[metric] != other[metric] for metric in mine.keys() & other.keys())
+
+
 def _is_forced(case: CaseComparison) -> bool:
-    """Whether it has a verdict although something speaks against it."""
-    stands_against = case.hard or case.ours.invalid or case.theirs.invalid
-    return bool(stands_against) and case.verdict not in ("invalid", "not comparable")
+    """Whether it has a verdict although the sides are not alike."""
+    return bool(case.hard) and case.verdict not in ("invalid", "not comparable")
 
 
 def _why(found: SetComparison, names: Names) -> str:
@@ -127,7 +143,7 @@ def _case_reasons(case: CaseComparison, found: SetComparison, names: Names) -> l
 
 
 def _hints(found: SetComparison) -> list[str]:
-    names = list(dict.fromkeys(item.name for case in found.cases for item in case.hard))
+    names = list(dict.fromkeys(item.name for case in found.cases if case.verdict != "invalid" for item in case.hard))
     if not names:
         return []
     keys = " ".join(f"--vary {name}" for name in names[:3])

@@ -120,7 +120,7 @@ def definition(case: CaseComparison, metric: str) -> str:
 def leading(found: SetComparison, asked: Asked) -> tuple[CaseComparison, Comparison] | None:
     """The comparison that made the verdict, with its load; None where nothing decides."""
     for case in found.cases:
-        is_barred = not asked.force and (case.hard or case.ours.invalid or case.theirs.invalid)
+        is_barred = case.ours.invalid or case.theirs.invalid or (case.hard and not asked.force)
         if case.verdict != found.verdict or is_barred:
             continue
         for item in case.comparisons:

@@ -73,7 +73,11 @@ def test_rows_of_another_set_are_not_comparable_unless_they_are_under_test(store
     assert eagle("diff", "high", "low", "--vary", "prompts").code == 1
     forced = eagle("diff", "high", "low", "--force")
     assert forced.code == 1
+    assert forced.out.startswith("Forced: regressed: ")
     assert "forced: the sides are not comparable" in forced.out
+    many = eagle("diff", "high", "low", "high", "--force")
+    assert many.out.startswith("Forced: regressed: 2 sides against high")
+    assert eagle("diff", "high", "low", "--force", "--json").json["comparisons"][0]["sentence"].startswith("Forced: ")
 
 
 def test_too_few_samples_are_no_alarm_unless_certainty_is_asked_for(store: Store, eagle: Eagle) -> None:
@@ -94,6 +98,10 @@ def test_failed_requests_are_invalid(store: Store, eagle: Eagle) -> None:
     answer = eagle("diff", "good", "bad")
     assert answer.code == 5
     assert "1 of 40 requests failed" in answer.out
+    forced = eagle("diff", "good", "bad", "--force")
+    assert (forced.code, forced.out.split(":")[0]) == (5, "Invalid")
+    assert eagle("diff", "good", "bad", "good", "--force").code == 5
+    assert eagle("diff", "good", "bad", "--by", "side", "--force").code == 5
 
 
 def test_a_typed_number_is_compared_where_the_run_has_it(store: Store, eagle: Eagle) -> None:

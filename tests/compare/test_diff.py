@@ -101,11 +101,15 @@ def test_the_same_prompts_under_another_name_are_the_same_prompts() -> None:
     assert {item.name for item in only(compared(other, theirs)).hard} == {"dataset", "prompts_sha256"}
 
 
-def test_an_invalid_measurement_leaves_no_verdict_unless_forced() -> None:
+def test_an_invalid_measurement_has_no_verdict_forced_or_not() -> None:
     ours = measurement(throughputs(*BETTER), invalid=("1 of 8 requests failed",))
     assert compared(ours, measurement(throughputs(*BASE))).verdict == "invalid"
     assert compared(measurement(throughputs(*BASE)), ours).verdict == "invalid"
-    assert compared(ours, measurement(throughputs(*BASE)), force=True).verdict == "improved"
+    forced = compared(ours, measurement(throughputs(*BASE), hard={"gpu": "another"}), force=True)
+    assert (forced.verdict, line(forced, "output_throughput_tok_s").change.value) == ("invalid", None)
+    (told,) = verdict_lines(forced, Asked(force=True))  # no hint at a force that would not help
+    assert told.startswith("Invalid: ")
+    assert "1 of 8 requests failed" in told
 
 
 def test_other_definitions_are_not_comparable_unless_forced() -> None:

@@ -50,10 +50,10 @@ def test_two_bare_numbers_are_no_samples() -> None:
 def test_a_forced_verdict_names_what_stands_against_it_and_no_notes_of_sound_loads() -> None:
     loads = [
         measurement(throughputs(*values), case={**CASE, "concurrency": users}, **more)
-        for users, values, more in (("1", (80.0, 81.0, 82.0), {}), ("4", BETTER, {"invalid": ("3 of 8 failed",)}))
+        for users, values, more in (("1", (80.0, 81.0, 82.0), {}), ("4", BETTER, {"hard": {"gpu": "H100"}}))
     ]
     base = [measurement(throughputs(*BASE[:3]), case={**CASE, "concurrency": users}) for users in ("1", "4")]
     ours = Operand(label="new", sets=(measurement_set(*loads, run_id="new"),))
     lines = told(ours, Operand(label="old", sets=(measurement_set(*base, run_id="old"),)), force=True)
     forced = next(line for line in lines if line.startswith("forced: "))
-    assert forced == "forced: the sides are not comparable: new: 3 of 8 failed (side=spec concurrency=4)"
+    assert forced == "forced: the sides are not comparable: gpu: H100 against NVIDIA H200 (side=spec concurrency=4)"
