@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from orchestrator.compare.served_speed import LEAST_REPEATS, Speed
-from orchestrator.compare.statistics.effect import tail
+from orchestrator.compare.statistics.effect import NO_SPREAD, settled, tail
 from orchestrator.compare.statistics.multiplicity import ALPHA, holm
 from orchestrator.compare.stats import (
     CONFIDENCE,
@@ -74,7 +74,7 @@ class Pairing:
         low, high = self.speedup.low, self.speedup.high
         if low is None or high is None or (self.p_adjusted or 0.0) > ALPHA:
             return None
-        return True if low > 1 else False if high < 1 else None
+        return True if low > 1 + NO_SPREAD else False if high < 1 - NO_SPREAD else None
 
     @property
     def other_outputs(self) -> bool:
@@ -130,9 +130,10 @@ def _p(speedup: Estimate) -> float | None:
     error = speedup.standard_error
     if not speedup.value or error is None:
         return None
-    if error == 0:
-        return 0.0 if speedup.value != 1 else 1.0
-    return 2 * tail(-abs(math.log(speedup.value)) / error, speedup.rows - 1)
+    change = abs(math.log(speedup.value))
+    if error == 0:  # the repeats differ, and in each the ratio is this one
+        return 1.0 if change <= NO_SPREAD else 0.0
+    return 2 * tail(-change / error, speedup.rows - 1)
 
 
 def speedup_of(spec: Sequence[float], plain: Sequence[float]) -> Estimate:
@@ -140,6 +141,9 @@ def speedup_of(spec: Sequence[float], plain: Sequence[float]) -> Estimate:
 
     Repeats are paired in their order, so what slows both sides alike cancels: z_i = a_i / mean(a) - b_i / mean(b) is
     the linearised log ratio's part of each, Student's t over them. `standard_error` is of the logarithm.
+
+    Where neither side's repeats differ at all, nothing was seen of how much they vary: no interval, however many they
+    are. Where they differ and yet each has the same ratio, pairing explains all of it: an interval of no width.
     """
     if not spec or not plain:
         return UNKNOWN
@@ -148,12 +152,17 @@ def speedup_of(spec: Sequence[float], plain: Sequence[float]) -> Estimate:
     if not ours or not theirs:
         return Estimate(value=None, rows=n)
     value = ours / theirs
-    if len(spec) != len(plain) or n < LEAST_REPEATS:
+    if len(spec) != len(plain) or n < LEAST_REPEATS or not (_differ(spec, ours) or _differ(plain, theirs)):
         return Estimate(value=value, rows=n)
     parts = [a / ours - b / theirs for a, b in zip(spec, plain, strict=True)]
-    error = math.sqrt(sum(part * part for part in parts) / (n - 1) / n)
+    error = settled(math.sqrt(sum(part * part for part in parts) / (n - 1) / n), 1.0)
     factor = math.exp(student_t_quantile(0.5 + CONFIDENCE / 2, n - 1) * error)
     return Estimate(value=value, low=value / factor, high=value * factor, standard_error=error, rows=n)
+
+
+def _differ(throughputs: Sequence[float], mean: float) -> bool:
+    """Whether repeats differ by more than rounding."""
+    return settled(max(throughputs) - min(throughputs), mean) > 0
 
 
 def step_cost_of(length: Estimate, speedup: Estimate) -> Estimate:

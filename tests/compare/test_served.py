@@ -253,10 +253,27 @@ def test_repeats_are_paired_in_turn() -> None:
     found = speedup_of((50.0, 40.0, 30.0), (100.0, 80.0, 60.0))
     assert found.value == pytest.approx(0.5)
     assert (found.low, found.high) == pytest.approx((0.5, 0.5))
+    # The repeats differ and their ratio never does: a pair each, which leave nothing unexplained.
+    always = replace(pair(speed([]), speed([]), UNKNOWN, (), ()), speedup=found)
+    assert [item.pays for item in corrected([always])] == [False]
+    same = speedup_of((50.0, 40.0, 30.1), (50.0, 40.0, 30.1))
+    assert corrected([replace(always, speedup=same)])[0].p_adjusted == 1
+    assert replace(always, speedup=same).pays is None
     uneven = speedup_of((50.0, 40.0), (100.0, 80.0, 60.0))
     assert uneven.value == pytest.approx(45 / 80)
     assert uneven.low is None
     assert speedup_of((), (1.0,)).value is None
+
+
+@pytest.mark.parametrize("spec", [(70.0,) * 3, (70.0, 70.0, 70.0 * (1 + 1e-15)), (70.0,) * 8, (0.1 + 0.2, 0.3, 0.3)])
+def test_repeats_that_do_not_differ_at_all_are_no_certainty(spec: tuple[float, ...]) -> None:
+    found = speedup_of(spec, (90.0,) * len(spec))
+    assert (found.low, found.high, found.standard_error) == (None, None, None)
+    assert found.value == pytest.approx(spec[0] / 90)
+    unknown = pair(speed([]), speed([]), UNKNOWN, (), ())
+    (told,) = corrected([replace(unknown, speedup=found)])
+    assert (told.pays, told.p_adjusted) == (None, None)
+    assert speedup_of((70.0, 71.0, 72.0), (90.0,) * 3).low is not None  # one side's spread is a spread
 
 
 def test_a_speed_is_never_negative_however_little_is_known() -> None:
