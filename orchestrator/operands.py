@@ -90,7 +90,17 @@ def _sets(store: Store, word: str) -> Iterator[MeasurementSet]:
     elif re.match(rf"({'|'.join(JOBS)})[~@]", word):
         raise UsageError(f"expected a set of runs, JOB~N, JOB@TAG, JOB@NAME.. or JOB@NAME~N.., found: {word!r}")
     else:
-        yield run_set(store, word)
+        yield _run_or_hint(store, word)
+
+
+def _run_or_hint(store: Store, word: str) -> MeasurementSet:
+    """As `run_set`; a word that is a baseline's name is told how that is written."""
+    try:
+        return run_set(store, word)
+    except (NotFoundError, UsageError) as error:
+        if word not in store.names.names():
+            raise
+        raise NotFoundError(error.message, hint=f"did you mean the baseline: baseline:{word}") from None
 
 
 def _chosen(

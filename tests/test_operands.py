@@ -88,5 +88,8 @@ def test_a_typed_baseline_has_its_numbers_and_the_catalogues_units(store: Store)
         ("tok/s", "summary", (90.0,)),
         ("tokens", "summary", (2.4,)),
     ]
+    with pytest.raises(NotFoundError, match="no such run on this laptop: plain") as bare:
+        operand(store, "plain")
+    assert bare.value.hint == "did you mean the baseline: baseline:plain"
     with pytest.raises(InvalidRunError, match="`plain` means none"):
         operand(store, "bench@plain..")

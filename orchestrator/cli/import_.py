@@ -38,7 +38,10 @@ def import_(
             run_id, is_new = _kept(path, source, found)
             if tags:
                 Store.default().label(run_id, tags=tags)
-        _show(found, run_id, is_new, as_json=as_json)
+        if as_json:
+            console.out_json(_value(found, run_id, is_new))
+        else:
+            _show(found, run_id, is_new, "" if len(read) == 1 else str(path))
 
 
 def _read(path: Path, kind: str | None, label: str) -> tuple[Path, "Source | None", "MeasurementSet"]:
@@ -74,21 +77,22 @@ def _kept(path: Path, source: "Source | None", found: "MeasurementSet") -> tuple
     return found.run_id, True
 
 
-def _show(found: "MeasurementSet", run_id: str, is_new: bool | None, *, as_json: bool) -> None:
-    if as_json:
-        console.out_json(_value(found, run_id, is_new))
-        return
+def _show(found: "MeasurementSet", run_id: str, is_new: bool | None, file: str) -> None:
+    """`file` is named with all that is said against it; empty where there is but one."""
     said = {None: "would import", True: "imported", False: "already here"}[is_new]
     console.out(f"{said}: {run_id} ({found.tool}, {len(found.measurements)} measurements)")
     for one in found.measurements:
         case = ", ".join(f"{fact.name} {fact.value}" for fact in one.case) or "one load"
         console.out(f"  {case}: {len(one.series)} metrics")
+        at = f"{file}: {case}" if file else case
         for text in one.invalid:
-            console.warn(f"{case}: no valid measurement: {text}")
+            console.warn(f"{at}: no valid measurement: {text}")
         for text in one.warnings:
-            console.warn(f"{case}: {text}")
+            console.warn(f"{at}: {text}")
+    if file and found.unknown:
+        console.note(f"{file}:")
     for text in found.unknown:
-        console.note(f"unknown: {text}")
+        console.note(f"{'  ' if file else ''}unknown: {text}")
 
 
 def _value(found: "MeasurementSet", run_id: str, is_new: bool | None) -> dict[str, Any]:

@@ -30,6 +30,10 @@ def test_a_dry_run_keeps_nothing(store: Store, eagle: Eagle) -> None:
     told = eagle("import", SERVING, VLLM, "--dry-run")
     assert told.out.count("would import") == 2
     assert "the GPU, which prompts" in told.err.replace("\n", " ")
+    parts = {part.split("\n", 1)[0]: part for part in told.err.split(f"{DATA}/")[1:]}
+    for file in (SERVING, VLLM):  # each file's own, below its name
+        alone = eagle("import", file, "--dry-run").err.splitlines()
+        assert [f"  {line}" for line in alone] == parts[f"{Path(file).name}:"].splitlines()[1:]
     assert store.list() == ()
 
 
