@@ -109,6 +109,17 @@ def _short(item: PairedLoad) -> str:
     return f"{item.pairing.speedup.value:.2f}x {_where(item)} ({word})"
 
 
+def _repeats_words(item: PairedLoad) -> str:
+    """How many repeats there are, and why they give no interval."""
+    ours, theirs = len(item.spec.speed.throughputs), len(item.plain.speed.throughputs)
+    if ours != theirs:
+        return f"{ours} repeats of one side and {theirs} of the other: no pairs to tell their spread by"
+    if ours >= LEAST_REPEATS:
+        return f"{ours} repeats of each side that do not differ at all: their spread is unknown, not 0"
+    plural = "" if ours == 1 else "s"
+    return f"{ours} repeat{plural} of each side, {LEAST_REPEATS} are needed (--repeats {LEAST_REPEATS})"
+
+
 def _pair_words(item: PairedLoad, draft: Draft) -> str:
     pairing = item.pairing
     ours, theirs = item.spec.speed.throughput.value, item.plain.speed.throughput.value
@@ -116,10 +127,9 @@ def _pair_words(item: PairedLoad, draft: Draft) -> str:
     if pairing.speedup.value is not None:
         figures += f" ({pairing.speedup.value:.2f}x)"
     if pairing.speedup.low is None:
-        found = pairing.speedup.rows
         line = (
-            f"cannot tell whether speculation is faster than plain decoding {_where(item)}: {figures} in {found} "
-            f"repeat{'' if found == 1 else 's'} of each side, {LEAST_REPEATS} are needed (--repeats {LEAST_REPEATS})"
+            f"cannot tell whether speculation is faster than plain decoding {_where(item)}: {figures} in "
+            f"{_repeats_words(item)}"
         )
     else:
         word = {1: "faster than", -1: "slower than", 0: "not surely different from"}[direction(item)]

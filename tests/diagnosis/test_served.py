@@ -434,6 +434,19 @@ def test_too_few_repeats_give_figures_and_no_verdict(repeats: int, tok_s: float)
     assert "(no interval, so no break-even)" in diagnosis.headline
 
 
+def test_repeats_that_are_all_alike_are_said_to_tell_no_spread() -> None:
+    points, requests = [], []
+    for repeat in range(3):
+        for side, seconds in (("spec", 1.0), ("plain", 0.75)):
+            items = [made_request(len(points), i, sent_s=float(i), seconds=seconds) for i in range(6)]
+            points.append(made_point(len(points), items, side, repeat=repeat))  # type: ignore[arg-type]
+            requests += items
+    diagnosis = judged(made_bench([made_server(), made_server("plain")], points), requests)
+    assert diagnosis.verdict == "cannot_tell"
+    assert "in 3 repeats of each side that do not differ at all: their spread is unknown, not 0" in diagnosis.headline
+    assert "are needed" not in diagnosis.headline
+
+
 def test_a_break_even_above_the_ceiling_cannot_pay() -> None:
     shape = dict(zip(SHAPE, (1, 1, 2), strict=True))
     servers = (made_server(asked=shape, runs=shape), made_server("plain"))
