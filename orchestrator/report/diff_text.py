@@ -39,7 +39,7 @@ def diff_text(found: SetComparison, asked: Asked, width: int = 80) -> str:
     led = leading(found, asked)
     for case in found.cases:
         lines += ["", *_case(case, asked, width, besides=None if led is None else led[1])]
-    lines += ["", *wrapped(LEGEND, width), *_rest(found, width)]
+    lines += ["", *wrapped(LEGEND, width), *(line for text in rest(found) for line in wrapped(text, width))]
     return "\n".join(lines)
 
 
@@ -88,9 +88,15 @@ def _row(item: Comparison, decisive: bool) -> list[str]:
 
 def _case(case: CaseComparison, asked: Asked, width: int, besides: Comparison | None) -> list[str]:
     """`besides`: the comparison that the verdict above has told everything of."""
-    shown = [item for item in _shown(case, asked) if item is not besides]
     lines = [f"{case_words(case.case) or 'all'}: {case.verdict}", *listed(table_rows(case, asked), width, "")]
     lines += profile_lines(case, width)
+    lines += [line for text in remarks(case, asked, besides) for line in wrapped(text, width, "  ")]
+    return [*lines, *(line for text in unsure_lines(case, asked, besides) for line in wrapped(text, width, "  "))]
+
+
+def remarks(case: CaseComparison, asked: Asked, besides: Comparison | None) -> list[str]:
+    """What is to be known of a load beside its table, a sentence each: what is not alike, warnings, notes."""
+    shown = [item for item in _shown(case, asked) if item is not besides]
     sections = (
         ("under test", [_change(item) for item in case.varied]),
         ("NOT COMPARABLE", [_change(item) for item in case.hard]),
@@ -103,10 +109,7 @@ def _case(case: CaseComparison, asked: Asked, width: int, besides: Comparison | 
         ("note", _hidden(case, asked)),
         ("note", ["best.* are declared.*: the reading that fits best is the declared one"] if _is_best(case) else []),
     )
-    for name, told in sections:
-        for text in told:
-            lines += wrapped(f"{name}: {text}", width, "  ")
-    return [*lines, *(line for text in unsure_lines(case, asked, besides) for line in wrapped(text, width, "  "))]
+    return [f"{name}: {text}" for name, told in sections for text in told]
 
 
 def _warnings(case: CaseComparison) -> list[tuple[str, list[str]]]:
@@ -143,12 +146,12 @@ def _hidden(case: CaseComparison, asked: Asked) -> list[str]:
     return [f"{hidden} percentiles: --json, or --metric ttft_s_p90"] if hidden else []
 
 
-def _rest(found: SetComparison, width: int) -> list[str]:
+def rest(found: SetComparison) -> list[str]:
+    """What is to be known of both sides as wholes, a sentence each."""
     told = [f"not told by a side: {text}" for text in untold_lines(found, KEYS)]
     told += [f"note: {note}" for note in found.notes]
     for side, cases in ((found.ours_label, found.only_ours), (found.theirs_label, found.only_theirs)):
         if cases:
             told.append(f"only in {side}: {'; '.join(case_words(case) or 'a number without a load' for case in cases)}")
     told += [f"note: {text}" for text in (origin_words(found.ours), origin_words(found.theirs)) if text]
-    told += [f"not told by {one.run_id}: {text}" for one in (*found.ours, *found.theirs) for text in one.unknown]
-    return [line for text in told for line in wrapped(text, width)]
+    return told + [f"not told by {one.run_id}: {text}" for one in (*found.ours, *found.theirs) for text in one.unknown]

@@ -15,6 +15,7 @@ from orchestrator.report.diff_markdown import diff_markdown
 from orchestrator.report.diff_text import diff_text
 from orchestrator.report.diff_verdict import verdict_lines
 from orchestrator.report.diff_words import power_words
+from orchestrator.report.markdown_table import escaped
 from orchestrator.report.pivot_text import pivot_json, pivot_text
 from tests.compare.test_diff import BASE, BETTER, WORSE, side
 from tests.report.test_text import check
@@ -130,6 +131,23 @@ def test_what_no_load_is_told_of_is_said_once() -> None:
         text = diff_text(found, Asked(), 300)
         assert tuple(line.partition(": ")[2] for line in text.splitlines() if line.startswith("not told by a")) == told
         assert diff_markdown([found], Asked()).count("- not told by a side: gpu") == 1
+
+
+def test_markdown_tells_of_a_load_what_the_text_tells() -> None:
+    tail = dataclasses.replace(throughputs(*BASE), metric="ttft_s_p90", unit="s")
+    theirs = measurement(throughputs(*BASE), tail, warnings=("the GPU was shared",))
+    ours = measurement(throughputs(*BETTER), tail)
+    other = dataclasses.replace(theirs, case=measurement(throughputs(1.0), case={"side": "plain"}).case)
+    found = compare_sets(side(ours, label="new"), side(theirs, other, label="old"), Asked())
+    text, lines = diff_text(found, Asked(), 1000), diff_markdown([found], Asked()).splitlines()
+    told = [
+        line.strip() for line in text.splitlines() if line.strip().startswith(("reference: ", "note: ", "only in "))
+    ]
+    assert {"reference: the GPU was shared", "only in old: side=plain"} <= set(told)
+    assert any("percentiles: --json" in line for line in told)
+    assert [line for line in told if f"- {escaped(line)}" not in lines] == []
+    assert lines[-2] == ""  # else the legend is part of the list's last item
+    assert lines[-3].startswith("- ")
 
 
 def test_enough_samples_are_not_asked_for_again() -> None:
