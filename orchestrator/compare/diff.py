@@ -36,7 +36,7 @@ UNSURE: tuple[Verdict, ...] = ("inconclusive", "single run")
 
 
 def compare_sets(ours: Operand, theirs: Operand, asked: Asked) -> SetComparison:
-    """Compare two sides. Raises UsageError for circumstances or metrics that nobody tells of."""
+    """Compare two sides. Raises UsageError for circumstances loads or metrics that no side has."""
     (found,) = compare_many((theirs, ours), asked)
     return found
 
@@ -48,7 +48,7 @@ def compare_many(operands: Sequence[Operand], asked: Asked) -> tuple[SetComparis
     """
     everything = [item for operand in operands for item in operand.measurements]
     require_known(asked.vary, "--vary", everything)
-    require_known(asked.where, "--where", everything)
+    asked.require_loads(everything)
     _require_metrics(asked.metrics, everything)
     first, *others = operands
     found = [_compared(other, first, asked) for other in others]

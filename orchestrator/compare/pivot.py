@@ -48,7 +48,9 @@ class PivotTable:
 
 def pivot(operands: Sequence[Operand], key: str, asked: Asked) -> tuple[PivotTable, ...]:
     """Every metric that decides, by `key`. Raises UsageError where no measurement tells of it."""
-    require_known((key,), "--by", [item for operand in operands for item in operand.measurements])
+    everything = [item for operand in operands for item in operand.measurements]
+    require_known((key,), "--by", everything)
+    asked.require_loads(everything)
     varied = dataclasses.replace(asked, vary=(*asked.vary, key))
     tables: list[PivotTable] = []
     for rest, cells in _grouped(operands, key, asked).items():

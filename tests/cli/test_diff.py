@@ -144,6 +144,18 @@ def test_names_that_mean_nothing_are_told_with_the_closest(store: Store, eagle: 
     assert eagle("diff", "run-a1", "run-a1", "--where", "users").code == 2
 
 
+def test_loads_that_no_side_has_are_told_with_those_there_are(store: Store, eagle: Eagle) -> None:
+    put_served(store, "old")
+    put_served(store, "new", created=2.0)
+    for more in ((), ("--by", "side")):
+        answer = eagle("diff", "old", "new", "--where", "concurrency=5", *more)
+        assert (answer.code, answer.out) == (2, "")
+        assert "--where: no load of any side has concurrency=5" in answer.err
+        assert "hint: there are: 1" in answer.err
+    assert "there are: spec, plain" in " ".join(eagle("diff", "old", "new", "--where", "side=draft").err.split())
+    assert eagle("diff", "old", "new", "--where", "concurrency=1", "--where", "side=spec").code == 0
+
+
 def test_sets_of_runs_by_number_tag_and_baseline(store: Store, eagle: Eagle) -> None:
     for number in range(6):
         made = made_paired(repeats=1, spec_tok_s=50 + number)
