@@ -5,13 +5,13 @@ import re
 from collections.abc import Sequence
 
 from orchestrator.compare.closest import closest
-from orchestrator.compare.metrics import METRICS, Metric, metric_of
+from orchestrator.compare.condition import UNITS
+from orchestrator.compare.metrics import METRICS, Metric, metric_of, near_metrics
 from orchestrator.compare.possible import impossible, impossible_figures
 from orchestrator.errors import InvalidRunError, UsageError
 from orchestrator.records import NAME_RULE, BaselineEntry, BaselineNumber, RunRecord, is_name
 from orchestrator.records.measurement import Fact, MeasurementSet
 
-_PERCENT = re.compile(r"%|percent|points?")
 _NUMBER = re.compile(r"([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?)(?:\s*([A-Za-z%]\S*)|)")
 """A number, and a unit or none: Python reads `9_0` and digits of other scripts as numbers, too."""
 
@@ -59,37 +59,49 @@ def require_valid(measured: MeasurementSet) -> None:
 
 
 def number_of_text(text: str, unit: str | None) -> BaselineNumber:
-    """Read `METRIC=VALUE` or `METRIC=VALUE UNIT`; `unit` is what was said for all. Raises UsageError."""
+    """Read `METRIC=VALUE` or `METRIC=VALUE UNIT`; `unit` is what was said for all.
+
+    A unit that an expectation may have (`ms`, `%`) is brought into the metric's own. Raises UsageError, also for a name
+    that no run reports and that is close to one which is.
+    """
     name, equals, said = text.partition("=")
     if not equals or not is_name(name):
         raise UsageError(f"expected METRIC=VALUE, the metric of {NAME_RULE}, found: {text!r}")
     metric, found = metric_of(name), _NUMBER.fullmatch(said.strip())
     if found is None or not math.isfinite(float(found[1])):
         raise UsageError(f"expected a finite number for `{name}`, found: {said.strip()!r}")
-    number = BaselineNumber(metric=name, value=float(found[1]), unit=_unit(metric, name, found[2] or unit))
+    if metric is None and (near := near_metrics(name)):
+        raise UsageError(f"no run reports `{name}`", hint=f"did you mean: {', '.join(near)}?")
+    own, worth = _unit(metric, name, found[2] or unit)
+    number = BaselineNumber(metric=name, value=float(found[1]) * worth, unit=own)
     wrong = None if metric is None else impossible(metric, number.value)
     if wrong is not None:
         raise UsageError(f"`{name}`: expected {wrong[0]}, found: {found[1]}", hint=wrong[1])
     return number
 
 
-def _unit(metric: Metric | None, name: str, unit: str | None) -> str:
-    """The unit that was said, which must be the catalogue's where that knows the metric. Raises UsageError."""
+def _unit(metric: Metric | None, name: str, unit: str | None) -> tuple[str, float]:
+    """The unit of the number, the catalogue's where that knows the metric, and what one of those said is worth in it.
+
+    Raises UsageError.
+    """
     if metric is None:
         if not unit:
             raise UsageError(
                 f"expected a unit for `{name}`, which no run reports yet",
                 hint=f"{_closest(name)}--unit says what it is in; `ratio` where it has none",
             )
-        return unit
-    if unit == metric.unit:
-        return unit
+        return unit, 1.0
     if unit is None:
         raise UsageError(
             f"expected a unit: `{name}` is in `{metric.unit}`", hint=f"--unit {metric.unit} says that it is meant so"
         )
-    hint = "a share of 71 % is written 0.71" if metric.unit == "share" and _PERCENT.fullmatch(unit) else None
-    raise UsageError(f"expected `{name}` in `{metric.unit}`, found the unit: {unit!r}", hint=hint)
+    known = UNITS.get(metric.unit, {metric.unit: 1.0})
+    if unit not in known:
+        others = ", ".join(f"`{one}`" for one in known if one != metric.unit)
+        told = f"`{metric.unit}`" + (f" ({others})" if others else "")
+        raise UsageError(f"expected `{name}` in {told}, found the unit: {unit!r}")
+    return metric.unit, known[unit]
 
 
 def entry_of_numbers(numbers: tuple[BaselineNumber, ...], *, source: str, note: str, now: float) -> BaselineEntry:

@@ -4,6 +4,7 @@ Margins are the practical ones of `orchestrator/compare/comparison.py`: a change
 `eagle3.toml [margins]` may set others by metric.
 """
 
+import difflib
 import re
 from dataclasses import dataclass
 from typing import Literal
@@ -90,3 +91,26 @@ def metric_of(name: str) -> Metric | None:
         change=found.change,
         primary=found.primary and not name.startswith("best."),
     )
+
+
+def near_metrics(name: str) -> tuple[str, ...]:
+    """The metrics of which a name that is none is likely a slip, nearest first, at most three.
+
+    Near is what holds all its words (`output_throughput`), or is spelt almost like it (`acept_rate`).
+    """
+    roles = ("declared.", "best.") if "." in name else ("",)
+    known = [role + one for role in roles for one in _names()]
+    words = _words(name)
+    holding = sorted((one for one in known if words and words <= _words(one)), key=len)
+    alike = difflib.get_close_matches(name, known, n=3, cutoff=0.85)
+    return tuple(dict.fromkeys((*alike, *holding)))[:3]
+
+
+def _names() -> tuple[str, ...]:
+    steps = (f"step{number}_acceptance" for number in range(1, 17))
+    timed = ("ttft_s", "tpot_s", "itl_s", "e2e_s", "user_tok_s")
+    return (*METRICS, *steps, *(f"{one}_{summary}" for one in timed for summary in ("mean", "p90", "p95", "p99")))
+
+
+def _words(name: str) -> set[str]:
+    return set(re.findall(r"[a-z0-9]{2,}", name.lower()))

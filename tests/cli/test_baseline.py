@@ -154,12 +154,16 @@ def test_an_imported_measurement_can_be_a_baseline(store: Store, eagle: Eagle) -
         (("b", "--metric", "accept_lenth_pooled=2.4"), "did you mean: accept_length_pooled"),
         (("b", "--metric", "m=1 s", "--metric", "m=2 s"), "a metric must stand once"),
         (("b", "--metric", "declared.first_step_accuracy=71 share"), "a share of 71 % is written 0.71"),
-        (("b", "--metric", "accept_rate=71 %"), "a share of 71 % is written 0.71"),
+        (("b", "--metric", "accept_rate=171 %"), "a share of 71 % is written 0.71"),
         (("b", "--metric", "best.step3_acceptance=-0.1 share"), "expected a share, 0 to 1"),
         (("b", "--metric", "declared.accept_length_walk=0.9 tokens"), "expected an accept length, 1 to 17"),
         (("b", "--metric", "best.accept_length_mean=18 tokens"), "expected an accept length, 1 to 17"),
         (("b", "--metric", "output_throughput_tok_s=90"), "`output_throughput_tok_s` is in `tok/s`"),
-        (("b", "--metric", "tpot_s=9", "--unit", "ms"), "expected `tpot_s` in `s`, found the unit: 'ms'"),
+        (("b", "--metric", "tpot_s=9", "--unit", "us"), "expected `tpot_s` in `s` (`ms`), found the unit: 'us'"),
+        (("b", "--metric", "declared.first_step_acuracy=0.7 share"), "did you mean: declared.first_step_accuracy"),
+        (("b", "--metric", "output_throughput=90 tok/s"), "did you mean: output_throughput_tok_s?"),
+        (("b", "--metric", "accept_length=2.4 tokens"), "did you mean: accept_length_"),
+        (("b", "--metric", "ttft_p99=1 s"), "did you mean: ttft_s_p99"),
         (("b", "--metric", "tpot_s=0 s"), "expected a number of s above 0"),
         (("b", "--metric", "speedup=-1 ratio"), "expected a number of ratio above 0"),
     ],
@@ -191,11 +195,19 @@ def test_typed_numbers_have_units_a_source_and_a_note(store: Store, eagle: Eagle
     assert "unknown" in shown  # its interval and its n
 
 
+def test_a_unit_that_an_expectation_may_have_is_brought_into_the_metrics_own(store: Store, eagle: Eagle) -> None:
+    done = eagle("baseline", "set", "b", "--metric", "ttft_s=200ms", "--metric", "accept_rate=71 %")
+    assert (done.code, done.err) == (0, "baseline b set\n")
+    numbers = store.baseline("b").current.numbers
+    assert [(one.metric, one.unit) for one in numbers] == [("ttft_s", "s"), ("accept_rate", "share")]
+    assert [one.value for one in numbers] == pytest.approx([0.2, 0.71])
+    assert eagle("baseline", "set", "b", "--metric", "output_tokens=300 tokens").code == 0  # no accept length
+
+
 def test_a_metric_that_no_run_reports_is_kept_and_said(store: Store, eagle: Eagle) -> None:
-    typo = eagle("baseline", "set", "plain", "--metric", "declared.first_step_acuracy=0.7 share")
-    assert typo.code == 0
-    assert "no run reports `declared.first_step_acuracy` yet" in typo.err
-    assert "did you mean: declared.first_step_accuracy" in typo.err
+    other = eagle("baseline", "set", "plain", "--metric", "power_per_token=0.7 J")
+    assert other.code == 0
+    assert "no run reports `power_per_token` yet" in other.err
     known = eagle("baseline", "set", "known", "--metric", "best.step2_acceptance=0.7", "--unit", "share")
     assert known.err == "baseline known set\n"
     assert "accept_length_walk" in eagle("baseline", "set", "--help").out
