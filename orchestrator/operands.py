@@ -7,12 +7,14 @@
     A,B,C           several of these together
     JOB~N           the N newest valid runs of a kind: `bench~5`
     JOB@TAG         every valid run of a kind with that tag, or the N newest of them, `JOB@TAG~N`
-    JOB@NAME..      every valid run of a kind since the run that the baseline NAME means, that run included;
+    JOB@NAME..      every valid run of a kind since the run that the baseline NAME means, that run included (but where
+                    that is what they are compared with);
                     `JOB@NAME~N..` the N newest of them
 
 A run is valid where it came home whole and no load of it is invalid.
 """
 
+import dataclasses
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -64,6 +66,34 @@ def baseline_operand(store: Store, name: str) -> Operand:
     if name.startswith(("baseline:", "published:")):
         return operand(store, name)
     return Operand(label=f"baseline {name}", sets=(baseline_set(store, name),))
+
+
+def baseline_since(word: str) -> str | None:
+    """The baseline that a set of runs since it names: `main` of `bench@main~5..`; None of any other word."""
+    chosen = _SET.fullmatch(word)
+    return chosen[2] if chosen is not None and chosen[4] is not None else None
+
+
+def is_set(word: str) -> bool:
+    """Whether a word means runs by their kind: `bench~3`, `bench@nightly`."""
+    chosen = _SET.fullmatch(word)
+    return chosen is not None and any(chosen.groups()[1:])
+
+
+def without_runs_of(reference: Operand, candidates: Operand) -> Operand:
+    """The runs since a baseline that the reference has none of: with its own run on both sides they were not apart.
+
+    Raises NotFoundError where that leaves none.
+    """
+    ids = {one.run_id for one in reference.sets}
+    others = tuple(one for one in candidates.sets if one.run_id not in ids)
+    if not others:
+        raise NotFoundError(f"no valid run is newer than the one to compare with: {', '.join(sorted(ids))}")
+    left_out = sorted(ids & {one.run_id for one in candidates.sets})
+    if not left_out:
+        return candidates
+    note = f"{', '.join(left_out)} is what is compared with: left out of the other side"
+    return dataclasses.replace(candidates, sets=others, notes=(*candidates.notes, note))
 
 
 def baseline_set(store: Store, name: str) -> MeasurementSet:

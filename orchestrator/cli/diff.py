@@ -43,6 +43,7 @@ def diff(
 
     \b
     diff A --against NAME   a run with a baseline
+    diff bench@NAME..       the runs since a baseline with it
     diff A B                the change from A to B
     diff A B C ...          each with A
     Each is a run's id, the beginning of one, or `last`;
@@ -50,31 +51,48 @@ def diff(
       bench~5          the 5 newest valid runs of a kind (bench, standalone)
       bench@TAG        every valid one with a tag; bench@TAG~5 the 5 newest
       bench@NAME..     every valid one since the baseline NAME, its run
-                       included; bench@NAME~5.. the 5 newest of them
+                       included unless compared with it;
+                       bench@NAME~5.. the 5 newest of them
 
     Exit code 0: nothing that decides got worse; 1: regressed; 3: not sure (--strict); 4: not comparable; 5: invalid,
     e.g. failed requests.
     """  # noqa: D301 - click's own mark for lines to keep
     from orchestrator.compare.diff import compare_many
 
-    sides = _sides(words, name)
+    sides = _sides(words, name, alone=by is not None)
     asked = _asked(how)
     if by is not None:
         click.get_current_context().exit(_pivot(sides, by, asked, as_json=as_json, as_markdown=as_markdown))
     if len(sides) == 1:
-        raise UsageError("expected another run to compare with, or --against NAME")
+        from orchestrator.operands import is_set
+
+        hint = f"runs together are one side: diff RUN {words[0]}, or diff {words[0]} --against NAME"
+        raise UsageError(
+            "expected another run to compare with, or --against NAME", hint=hint if is_set(words[0]) else None
+        )
     found = compare_many(sides, asked)
     _show(found, asked, as_json=as_json, as_markdown=as_markdown)
     click.get_current_context().exit(_code(found, asked, strict=strict))
 
 
-def _sides(words: tuple[str, ...], name: str | None) -> "list[Operand]":
-    """The reference first."""
-    from orchestrator.operands import baseline_operand, operand
+def _sides(words: tuple[str, ...], name: str | None, *, alone: bool) -> "list[Operand]":
+    """The reference first; runs since a baseline are compared with it, unless they may stand `alone`.
+
+    A reference's own run is none of the runs since it.
+    """
+    from orchestrator.operands import baseline_operand, baseline_since, operand, without_runs_of
 
     store = open_store()
-    first = [] if name is None else [baseline_operand(store, name)]
-    return [*first, *(operand(store, word) for word in words)]
+    if name is None and len(words) == 1 and not alone:
+        name = baseline_since(words[0])
+    named = [] if name is None else [baseline_operand(store, name)]
+    sides = [*named, *(operand(store, word) for word in words)]
+    asked = [*([""] if named else []), *words]
+    first = sides[0]
+    return [
+        without_runs_of(first, side) if side is not first and baseline_since(word) is not None else side
+        for word, side in zip(asked, sides, strict=True)
+    ]
 
 
 def _asked(how: dict[str, Any]) -> "Asked":

@@ -172,6 +172,19 @@ def test_sets_of_runs_by_number_tag_and_baseline(store: Store, eagle: Eagle) -> 
     assert runs("bench@main..") == ["bench-5", "bench-4", "bench-3"]
     assert runs("bench@main~2..") == ["bench-5", "bench-4"]
     assert runs("bench-1,bench-2,bench-1") == ["bench-1", "bench-2"]
+    for words in (("bench@main..",), ("bench@main..", "--against", "main"), ("bench-3", "bench@main~5..")):
+        told = eagle("diff", *words, "--json").json["comparisons"][0]
+        assert [run["run_id"] for run in told["reference"]["runs"]] == ["bench-3"]
+        assert [run["run_id"] for run in told["this"]["runs"]] == ["bench-5", "bench-4"]  # never its own
+        assert told["notes"] == ["bench-3 is what is compared with: left out of the other side"]
+    assert eagle("diff", "bench@main~1..", "--json").json["comparisons"][0]["this"]["label"] == "bench-5"
+    alone = eagle("diff", "bench@main..", "--by", "side", "--json").json["tables"][0]
+    assert alone["columns"] == ["bench@main.."]
+    eagle("baseline", "set", "newest", "bench-5")
+    nothing = eagle("diff", "bench@newest..")
+    assert (nothing.code, "no valid run is newer than the one to compare with" in nothing.err) == (6, True)
+    bare = eagle("diff", "bench~3")
+    assert (bare.code, "diff bench~3 --against NAME" in " ".join(bare.err.split())) == (2, True)
     none = eagle("diff", "bench-0", "standalone~3")
     assert (none.code, "no valid run on this laptop is meant by: standalone~3" in none.err) == (6, True)
     assert "tags of bench runs: nightly" in eagle("diff", "bench-0", "bench@weekly").err
