@@ -57,8 +57,8 @@ def _beyond(series: Series, metric: Metric, width: int | None) -> tuple[float, s
     for value in _figures(series):
         if name in BONUS_IN and not 1 <= value <= most:
             return value, f"an accept length, 1 to {most}{whose}"
-        if name in LENGTHS and not 0 < value <= most + 1:  # tokens of the prefill are among the completion's
-            return value, f"an accept length above 0 and at most {most} and the token of the prefill{whose}"
+        if name in LENGTHS and not 1 <= value <= most + 1:  # tokens of the prefill are among the completion's
+            return value, f"an accept length, 1 to {most + 1}, a token of the prefill among them{whose}"
         if metric.unit == "share" and not 0 <= value <= 1:
             return value, "a share, 0 to 1"
         if value < 0:

@@ -141,6 +141,15 @@ def test_an_accept_length_that_cannot_be_makes_it_invalid_by_name(length: float)
     assert found.invalid == ()
 
 
+@pytest.mark.parametrize(("length", "fits"), [(0.4, False), (4.5, True), (40, False)])
+def test_tokens_over_steps_that_cannot_be_are_no_accept_length(length: float, fits: bool) -> None:
+    """Its tokens hold one of the prefill for each request, so it may be a little above the width."""
+    text = FILES["specforge_bench.jsonl"].replace(b'"accept_length": 2.4', b'"accept_length": %g' % length)
+    told = [reason for one in measured(Source("file.jsonl", text)).measurements for reason in one.invalid]
+    assert (told == []) == fits
+    assert all("expected an accept length, 1 to 5" in reason for reason in told)
+
+
 def test_an_answer_that_was_an_error_is_a_lost_request() -> None:
     """The tool counts it as completed, with all the tokens that were asked for."""
     one = read("sglang_serving_lost.jsonl").measurements[0]
