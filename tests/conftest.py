@@ -1,9 +1,13 @@
 """What every test leaves as it found it."""
 
+import os
 import signal
 from collections.abc import Iterator
 
 import pytest
+
+# Processes that share the tests set it, and so does many a shell; outputs are compared at the width of a file.
+os.environ.pop("COLUMNS", None)
 
 ENDING = (signal.SIGTERM, signal.SIGHUP)
 

@@ -34,7 +34,7 @@ def test_a_run_that_is_not_known_here_is_named_as_the_mistake(eagle: Eagle) -> N
         ),
         ("timed_out", "standalone", "--resume run-a1"),
         ("killed", "standalone", "--resume run-a1"),
-        ("lost", "selftest", "launch it again; `eagle3-remote cancel run-a1`"),
+        ("lost", "selftest", "`eagle3-remote cancel run-a1` ends what may be left of it; else launch it again"),
     ],
 )
 def test_a_run_that_was_cut_off_says_how_its_work_goes_on(phase: RunPhase, kind: str, expected: str) -> None:
