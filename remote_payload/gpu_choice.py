@@ -9,11 +9,11 @@ import re
 from collections.abc import Mapping, Sequence
 
 from remote_payload.schema import Gpu
-from remote_payload.schema.waiting import LEASED
+from remote_payload.schema.waiting import DEVICES, LEASED
 
-IDLE_BYTES = 1 << 30
-"""Memory in use up to which a GPU without processes counts as free: drivers and persistence keep some hundred MiB."""
 GIB = 1 << 30
+IDLE_BYTES = GIB
+"""Memory in use up to which a GPU without processes counts as free: drivers and persistence keep some hundred MiB."""
 _UUID = re.compile(r"[A-Za-z0-9][A-Za-z0-9/_-]{0,99}")
 
 
@@ -51,11 +51,16 @@ def _is(gpu: Gpu, name: str) -> bool:
     return len(name) > len("GPU-") and gpu.uuid.startswith(name)
 
 
+def is_uuid(text: str) -> bool:
+    """Whether a device can be known by this; a lost GPU's is `[Unknown Error]`. Old drivers write `MIG-GPU-.../1/0`."""
+    return _UUID.fullmatch(text) is not None
+
+
 def why_not(gpu: Gpu, min_free_bytes: int | None) -> str | None:
     """Why a device is not free, in words; None = it is. Leases are not looked at."""
     if gpu.mig_devices:
         return "split into MIG devices"
-    if _UUID.fullmatch(gpu.uuid) is None:
+    if not is_uuid(gpu.uuid):
         return f"does not tell its UUID ({gpu.uuid[:40]})"
     if gpu.processes:
         users = ", ".join(f"{item.user or 'somebody'}'s pid {item.pid}" for item in gpu.processes[:3])
@@ -71,6 +76,11 @@ def why_not(gpu: Gpu, min_free_bytes: int | None) -> str | None:
     if used is None or total is None:
         return "does not tell its memory"
     return f"{(total - used) / GIB:.1f} GiB free" if total - used < min_free_bytes else None
+
+
+def handed_down(environ: Mapping[str, str]) -> dict[str, str]:
+    """What a lease has set in an environment, for those started from there; nothing where nothing is leased."""
+    return {name: environ[name] for name in DEVICES if name in environ} if LEASED in environ else {}
 
 
 def leased(gpus: Sequence[Gpu], environ: Mapping[str, str]) -> tuple[Gpu, ...]:

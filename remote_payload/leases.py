@@ -11,16 +11,15 @@ uses them.
 import contextlib
 import dataclasses
 import os
-import re
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from remote_payload.gpu_choice import is_uuid
 from remote_payload.schema import SchemaError
 from remote_payload.schema.waiting import Holder
 from remote_payload.shared_lock import SharedLock, shared_folder
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9/_-]{0,99}")
 _PATIENCE_S = 5.0
 """For the queue's own lock, which is held for as long as it takes to list a folder."""
 _LOOKED_AT_S = 0.1
@@ -148,6 +147,6 @@ def _waiting(tickets: Path, *, clean: bool) -> Iterator[tuple[str, Holder | None
 
 def _file_name(uuid: str) -> str:
     """Old drivers name MIG devices `MIG-GPU-.../1/0`."""
-    if _NAME.fullmatch(uuid) is None or ".." in uuid:
+    if not is_uuid(uuid):
         raise SchemaError(f"not the UUID of a device: {uuid!r}")
     return f"{uuid.replace('/', '_')}.lease"

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import NoReturn
 
 from remote_payload import processes
+from remote_payload.gpu_choice import handed_down
 from remote_payload.rundir import RunDir
 from remote_payload.schema import Failure, RunSpec
-from remote_payload.schema.waiting import DEVICES, LEASED
 
 
 def spawn_worker(run: RunDir, spec: RunSpec, secrets: dict[str, str], archive: Path) -> int:
@@ -25,7 +25,8 @@ def spawn_worker(run: RunDir, spec: RunSpec, secrets: dict[str, str], archive: P
     # These need no installed packages, so they need not wait for `site` to look through them.
     isolation = ["-I", "-S"] if spec.job_kind in ("selftest", "sweep") else []
     command = [python, *isolation, "-u", str(archive), "work", str(run.path)]
-    environment = {**os.environ, **spec.environment, **_leased(), **secrets}
+    # Devices that were leased for a sweep hold for its units, too, whatever the host's configuration says.
+    environment = {**os.environ, **spec.environment, **handed_down(os.environ), **secrets}
     environment |= {"EAGLE3_RUN_ID": spec.run_id, processes.MARK: str(run.path)}
     read_end, write_end = os.pipe()  # a successful exec closes it; an error comes through it
     pid = os.fork()
@@ -43,11 +44,6 @@ def spawn_worker(run: RunDir, spec: RunSpec, secrets: dict[str, str], archive: P
         os.waitpid(pid, 0)
         raise OSError(int(problem), os.strerror(int(problem)), python)
     return pid
-
-
-def _leased() -> dict[str, str]:
-    """The devices that were leased for a sweep hold for its units, too, whatever the host's configuration says."""
-    return {name: os.environ[name] for name in DEVICES if name in os.environ} if LEASED in os.environ else {}
 
 
 def no_worker(python: str, error: OSError) -> Failure:

@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 
 from orchestrator.report.table import table
-from remote_payload.schema import Gpu, HostFacts, PythonFacts
-
-UNKNOWN = "unknown"
+from orchestrator.report.words import UNKNOWN, size
+from remote_payload.schema import Gpu, GpuProcess, HostFacts, PythonFacts
 
 
 def check_text(
@@ -24,8 +23,8 @@ def check_text(
         _line("clock", f"{skew_s:+.1f} s against this laptop (± {skew_error_s:.1f} s)", wrong=abs(skew_s) > 60),
         _line(
             "cpu",
-            f"{_known(facts.cpu_count)} cores, memory {_size(facts.memory_total_bytes)}, "
-            f"available {_size(facts.memory_available_bytes)}",
+            f"{_known(facts.cpu_count)} cores, memory {size(facts.memory_total_bytes)}, "
+            f"available {size(facts.memory_available_bytes)}",
         ),
         _root(facts),
         _logind(facts),
@@ -55,7 +54,7 @@ def _line(label: str, text: str, *, wrong: bool = False) -> str:
 
 def _root(facts: HostFacts) -> str:
     problem = facts.root_problem or ("not writable" if not facts.root_writable else None)
-    words = f"{facts.root} on {facts.root_filesystem or UNKNOWN}, free {_size(facts.disk_free_bytes)}"
+    words = f"{facts.root} on {facts.root_filesystem or UNKNOWN}, free {size(facts.disk_free_bytes)}"
     words += f", {_known(facts.inodes_free)} inodes"
     words += {True: ", noexec (harmless: Python runs the payload)", False: "", None: ", noexec unknown"}[
         facts.root_noexec
@@ -102,24 +101,16 @@ def _gpu_answer(facts: HostFacts) -> str:
 
 def _gpu(gpu: Gpu) -> list[str]:
     load = UNKNOWN if gpu.utilization_percent is None else f"{gpu.utilization_percent:.0f} %"
-    memory = f"{_size(gpu.memory_used_bytes)} of {_size(gpu.memory_total_bytes)}"
+    memory = f"{size(gpu.memory_used_bytes)} of {size(gpu.memory_total_bytes)}"
     lines = [f"  {gpu.index} {gpu.name}  {memory}, load {load}  {gpu.uuid}"]
-    for process in gpu.processes:
-        used = _size(process.used_memory_bytes)
-        lines.append(f"      pid {process.pid} {process.user or UNKNOWN} {used} {process.command or ''}".rstrip())
-    return lines
+    return [*lines, *(f"      {process_words(process)}" for process in gpu.processes)]
+
+
+def process_words(process: GpuProcess) -> str:
+    """Who uses a GPU, e.g. `pid 7 ann 20.0 GiB python train.py`."""
+    used = size(process.used_memory_bytes)
+    return f"pid {process.pid} {process.user or UNKNOWN} {used} {process.command or ''}".rstrip()
 
 
 def _known(value: int | None) -> str:
     return UNKNOWN if value is None else str(value)
-
-
-def _size(size_bytes: int | None) -> str:
-    if size_bytes is None:
-        return UNKNOWN
-    value = float(size_bytes)
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if value < 1024:
-            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
-        value /= 1024
-    return f"{value:.1f} TiB"

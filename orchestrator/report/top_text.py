@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
+from orchestrator.report.host_text import process_words
 from orchestrator.report.table import table
-from orchestrator.report.words import UNKNOWN
-from remote_payload.schema import GpuProcess, RunState
+from orchestrator.report.words import UNKNOWN, seconds, size
+from remote_payload.schema import RunState
 from remote_payload.schema.top import GpuUse, TopFacts
 from remote_payload.schema.waiting import Holder
 
-GIB = 1 << 30
 ANSWERS = {
     "no_nvidia_smi": "no nvidia-smi on this host: nobody can tell which GPUs are free",
     "hung": "! nvidia-smi did not answer in time: the driver may hang, nobody can tell which GPUs are free",
@@ -35,7 +35,7 @@ def _gpus(uses: Sequence[GpuUse], now_s: float) -> list[str]:
         return []
     rows = [["gpu", "name", "memory", "load", "state"]]
     rows += [[_index(use), use.gpu.name, _memory(use), _load(use), _state(use, now_s)] for use in uses]
-    strays = [f"! GPU {use.gpu.index}: {_process(item)}" for use in uses for item in use.strays]
+    strays = [f"! GPU {use.gpu.index}: {process_words(item)}" for use in uses for item in use.strays]
     told = ["", "! uses a leased GPU from outside the run that holds it (somebody else's, or in a container):", *strays]
     return [*table(rows), *(told if strays else ())]
 
@@ -48,7 +48,7 @@ def _memory(use: GpuUse) -> str:
     used, total = use.gpu.memory_used_bytes, use.gpu.memory_total_bytes
     if used is None or total is None:
         return UNKNOWN
-    return f"{used / GIB:.1f} of {total / GIB:.0f} GiB"
+    return f"{size(used)} of {size(total)}"
 
 
 def _load(use: GpuUse) -> str:
@@ -63,7 +63,7 @@ def _state(use: GpuUse, now_s: float) -> str:
 
 
 def _holder(holder: Holder, now_s: float) -> str:
-    return f"{holder.user}, {holder.run_id}, for {_age(now_s - holder.since_unix_s)}"
+    return f"{holder.user}, {holder.run_id}, for {seconds(now_s - holder.since_unix_s)}"
 
 
 def _queue(facts: TopFacts, now_s: float) -> list[str]:
@@ -71,9 +71,9 @@ def _queue(facts: TopFacts, now_s: float) -> list[str]:
         return ["nobody waits for GPUs"]
     rows = [["place", "wants", "who", "run", "waits"]]
     for place, holder in enumerate(facts.queue, 1):
-        free = "" if holder.min_free_bytes is None else f", {holder.min_free_bytes / GIB:.0f} GiB free"
+        free = "" if holder.min_free_bytes is None else f", {size(holder.min_free_bytes)} free"
         wants = f"{holder.gpus} GPU{'' if holder.gpus == 1 else 's'}{free}"
-        rows.append([str(place), wants, holder.user, holder.run_id, _age(now_s - holder.since_unix_s)])
+        rows.append([str(place), wants, holder.user, holder.run_id, seconds(now_s - holder.since_unix_s)])
     more = [f"and {facts.unsigned} who did not sign"] if facts.unsigned else []
     return [*(table(rows) if facts.queue else ()), *more]
 
@@ -84,19 +84,5 @@ def _runs(runs: Sequence[RunState], now_s: float) -> list[str]:
     rows = [["run", "phase", "for", "note"]]
     for state in runs:
         since = None if state.started_unix_s is None else now_s - state.started_unix_s
-        rows.append([state.run_id, state.phase, _age(since), state.note or ""])
+        rows.append([state.run_id, state.phase, seconds(since), state.note or ""])
     return table(rows)
-
-
-def _process(process: GpuProcess) -> str:
-    used = UNKNOWN if process.used_memory_bytes is None else f"{process.used_memory_bytes / GIB:.1f} GiB"
-    return f"pid {process.pid} {process.user or UNKNOWN} {used} {process.command or ''}".rstrip()
-
-
-def _age(seconds: float | None) -> str:
-    if seconds is None:
-        return UNKNOWN
-    for size, unit in ((86400.0, "d"), (3600.0, "h")):
-        if seconds >= size:
-            return f"{seconds / size:.1f} {unit}"
-    return f"{seconds / 60:.0f} min" if seconds >= 60 else f"{max(0.0, seconds):.0f} s"

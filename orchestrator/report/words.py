@@ -82,3 +82,15 @@ def seconds(value: float | None) -> str:
 def mebibytes(value: int | None) -> str:
     """A size in memory."""
     return UNKNOWN if value is None else f"{value / 2**20:.0f} MiB"
+
+
+def size(size_bytes: int | None) -> str:
+    """Bytes in the largest unit that leaves a whole number before the point."""
+    if size_bytes is None:
+        return UNKNOWN
+    value = float(size_bytes)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if value < 1024:
+            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
+        value /= 1024
+    return f"{value:.1f} TiB"

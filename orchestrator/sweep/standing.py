@@ -1,11 +1,10 @@
 """What became of every point of a sweep, block by block, from what its host wrote down. Pure."""
 
 import functools
-import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from remote_payload.schema import TERMINAL_PHASES, Failure, PointOutcome, SweepAttempt, SweepJob
 
@@ -109,8 +108,3 @@ def _word(attempt: SweepAttempt, outcome: PointOutcome, phase: str) -> Word:
     if attempt.phase not in TERMINAL_PHASES:
         return "running"
     return "not run" if phase in TERMINAL_PHASES else "waiting"
-
-
-def changes_of(job: SweepJob) -> dict[str, dict[str, Any]]:
-    """What each point sets, by its id."""
-    return {point.point_id: json.loads(point.changes_json) for point in job.points}

@@ -22,7 +22,7 @@ class Waiting(Record):
     after: tuple[str, ...] = ()
     """Runs of this host that must have ended, however they ended."""
     gpus: int = 0
-    """GPUs (or MIG devices) to lease; 0 = none."""
+    """GPUs to lease, 0 = none; 1 may be a MIG device."""
     min_free_bytes: int | None = None
     """Memory that each of them must have free."""
     when_free: bool = False

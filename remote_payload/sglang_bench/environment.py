@@ -5,10 +5,10 @@ from pathlib import Path
 
 from remote_payload import processes
 from remote_payload.failure import job_failure
+from remote_payload.gpu_choice import handed_down
 from remote_payload.rundir import RunDir
 from remote_payload.runstate import read_spec
 from remote_payload.schema.bench_job import BenchJob
-from remote_payload.schema.waiting import DEVICES, LEASED
 from remote_payload.sglang_bench.arguments import requested_of
 from remote_payload.sglang_bench.redact import is_secret, secrets_of_variable
 
@@ -21,7 +21,7 @@ def server_environment(job: BenchJob, run_directory: Path) -> dict[str, str]:
     """
     handed = {name: os.environ[name] for name in _names_of_run(run_directory) if name in os.environ}
     own = dict(pair.split("=", 1) for pair in job.server_environment)
-    leased = {name: os.environ[name] for name in DEVICES if name in os.environ} if LEASED in os.environ else {}
+    leased = handed_down(os.environ)
     if leased.keys() & own.keys():
         raise job_failure(
             "`server_environment` names devices, but the run has leased its own: CUDA_VISIBLE_DEVICES="
