@@ -10,20 +10,14 @@ from remote_payload.leases import lease_holders
 from remote_payload.schema import RunSpec, SelftestJob, SweepJob, SweepPoint, SweepUnit, to_json
 from remote_payload.schema.waiting import Waiting
 from tests.payload.rig import Rig, is_alive, kill
-from tests.payload.test_waiting import GPUS, SMI
+from tests.support.made_smi import MadeSmi
 from tests.support.patience import wait_for
 
 
 @pytest.fixture
 def leases(rig: Rig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A host of two free GPUs; the folder of its leases."""
-    script = tmp_path / "bin" / "nvidia-smi"
-    script.parent.mkdir()
-    script.write_text(f"#!/bin/sh\n{SMI.format(folder=tmp_path)}\n")
-    script.chmod(0o755)
-    for name, text in (("gpus", GPUS), ("apps", ""), ("listing", "")):
-        (tmp_path / name).write_text(text)
-    monkeypatch.setenv("PATH", f"{script.parent}:{os.environ['PATH']}")
+    monkeypatch.setenv("PATH", f"{MadeSmi(tmp_path).tool.parent}:{os.environ['PATH']}")
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     return tmp_path / "leases"
 

@@ -11,7 +11,7 @@ from remote_payload.leases import Leases
 from remote_payload.schema.top import TopRequest
 from remote_payload.schema.waiting import Holder
 from tests.payload.rig import NONCE, Rig
-from tests.payload.test_waiting import GPUS, SMI
+from tests.support.made_smi import MadeSmi
 
 
 def holder(run_id: str, pid: int) -> Holder:
@@ -26,13 +26,7 @@ def asked(rig: Rig, leases: Path, path: str) -> Any:
 
 @pytest.fixture
 def tool(tmp_path: Path) -> str:
-    script = tmp_path / "bin" / "nvidia-smi"
-    script.parent.mkdir()
-    script.write_text(f"#!/bin/sh\n{SMI.format(folder=tmp_path)}\n")
-    script.chmod(0o755)
-    for name, text in (("gpus", GPUS), ("apps", ""), ("listing", "")):
-        (tmp_path / name).write_text(text)
-    return f"{script.parent}:/usr/bin:/bin"
+    return MadeSmi(tmp_path).path
 
 
 def test_who_holds_who_waits_and_who_strays(rig: Rig, tmp_path: Path, tool: str) -> None:

@@ -13,15 +13,7 @@ from remote_payload.leases import Leases, lease_holders
 from remote_payload.schema import Event, RunSpec, RunState, SelftestJob, to_json
 from remote_payload.schema.waiting import Holder, Waiting
 from remote_payload.waiting import Gate, Stopped, start_of
-
-SMI = """
-case "$*" in
-*query-gpu*) cat {folder}/gpus ;;
-*compute-apps*) cat {folder}/apps ;;
--L) cat {folder}/listing ;;
-esac
-"""
-GPUS = "0, GPU-aaaa, NVIDIA H200, 143771, 500, 0, 570.86\n1, GPU-bbbb, NVIDIA H200, 143771, 500, 0, 570.86\n"
+from tests.support.made_smi import TWO_GPUS, MadeSmi
 
 
 class Host:
@@ -31,21 +23,10 @@ class Host:
         self.folder = folder
         self.events: list[Event] = []
         self.told: list[str] = []
-        monkeypatch.setenv("PATH", f"{folder}/bin:/usr/bin:/bin")
+        self.tool = MadeSmi(folder)
+        monkeypatch.setenv("PATH", self.tool.path)
         monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
         monkeypatch.delenv("CUDA_DEVICE_ORDER", raising=False)
-        self.smi(SMI.format(folder=folder))
-        self.say(GPUS)
-
-    def smi(self, body: str) -> None:
-        script = self.folder / "bin" / "nvidia-smi"
-        script.parent.mkdir(exist_ok=True)
-        script.write_text(f"#!/bin/sh\n{body}\n")
-        script.chmod(0o755)
-
-    def say(self, gpus: str, apps: str = "", listing: str = "") -> None:
-        for name, text in (("gpus", gpus), ("apps", apps), ("listing", listing)):
-            (self.folder / name).write_text(text)
 
     def gate(self, run_id: str = "ours", environment: dict[str, str] | None = None, **wish: Any) -> Gate:
         spec = RunSpec(
@@ -60,10 +41,6 @@ class Host:
             waiting=Waiting(leases=str(self.folder / "leases"), **wish),
         )
         return Gate(self.folder, spec, self.events.append, self.told.append)
-
-    def back(self) -> None:
-        self.smi(SMI.format(folder=self.folder))
-        self.say(GPUS)
 
     def ended(self, run_id: str, phase: Any) -> None:
         run = self.folder / "runs" / run_id
@@ -111,12 +88,12 @@ def test_the_mask_of_the_host_is_kept(host: Host) -> None:
 
 
 def test_used_gpus_are_waited_for(host: Host) -> None:
-    host.say(GPUS, apps="GPU-aaaa, 99999999, 100\nGPU-bbbb, 99999998, 100\n")
+    host.tool.say(TWO_GPUS, apps="GPU-aaaa, 99999999, 100\nGPU-bbbb, 99999998, 100\n")
     with pytest.raises(JobFailure, match=r"not free: GPU 0 used by somebody's pid 99999999; GPU 1 used by") as caught:
         host.gate(gpus=1).wait(at_once)
     assert "--when-free" in (caught.value.failure.hint or "")
     gate = host.gate(gpus=1, when_free=True)
-    gate.wait(doing(lambda: None, lambda: host.say(GPUS, apps="GPU-aaaa, 99999999, 100\n")))
+    gate.wait(doing(lambda: None, lambda: host.tool.say(TWO_GPUS, apps="GPU-aaaa, 99999999, 100\n")))
     assert gate.environment["CUDA_VISIBLE_DEVICES"] == "1"
     assert host.told == [
         "waits for 1 GPU: GPU 0 used by somebody's pid 99999999; GPU 1 used by somebody's pid 99999998"
@@ -135,36 +112,36 @@ def test_who_came_first_is_served_first_though_fewer_would_do(host: Host) -> Non
 
 
 def test_waiting_has_an_end(host: Host) -> None:
-    host.say(GPUS, apps="GPU-aaaa, 99999999, 100\nGPU-bbbb, 99999998, 100\n")
+    host.tool.say(TWO_GPUS, apps="GPU-aaaa, 99999999, 100\nGPU-bbbb, 99999998, 100\n")
     with pytest.raises(JobFailure, match=r"1 GPU not free within 0 s: GPU 0 used"):
         host.gate(gpus=1, when_free=True, longest_s=0.0).wait(at_once)
 
 
 def test_no_tool_a_failing_and_a_hung_one_are_three_answers(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
-    host.smi("echo 'NVRM: version mismatch'; exit 18")
+    host.tool.run("echo 'NVRM: version mismatch'; exit 18")
     with pytest.raises(JobFailure, match=r"not free: nvidia-smi: .* ended with exit code 18: NVRM"):
         host.gate(gpus=1).wait(at_once)
     monkeypatch.setattr("remote_payload.gpu_queue.LOOK_S", 0.3)
-    host.smi("trap '' TERM; sleep 60 & wait")
+    host.tool.run("trap '' TERM; sleep 60 & wait")
     with pytest.raises(JobFailure, match=r"not free: nvidia-smi: .* gave no answer within 0.3 s"):
         host.gate(gpus=1).wait(at_once)
-    (host.folder / "bin" / "nvidia-smi").unlink()
+    host.tool.tool.unlink()
     with pytest.raises(JobFailure, match="this host has no nvidia-smi"):
         host.gate(gpus=1, when_free=True).wait(at_once)
 
 
 def test_a_hung_tool_that_comes_back_is_waited_for(host: Host) -> None:
-    host.smi("exit 9")
+    host.tool.run("exit 9")
     gate = host.gate(gpus=1, when_free=True)
-    gate.wait(doing(lambda: host.smi(SMI.format(folder=host.folder))))
+    gate.wait(doing(host.tool.answer))
     assert gate.environment["CUDA_VISIBLE_DEVICES"] == "0"
 
 
-@pytest.mark.parametrize("gpus", ["", GPUS.splitlines()[0] + "\n"])
+@pytest.mark.parametrize("gpus", ["", TWO_GPUS.splitlines()[0] + "\n"])
 def test_a_wrong_answer_in_the_middle_of_a_night_is_waited_for(host: Host, gpus: str) -> None:
-    host.say(GPUS, apps="GPU-aaaa, 99999999, 100\nGPU-bbbb, 99999998, 100\n")
+    host.tool.say(TWO_GPUS, apps="GPU-aaaa, 99999999, 100\nGPU-bbbb, 99999998, 100\n")
     gate = host.gate(gpus=2, when_free=True)
-    gate.wait(doing(lambda: host.say(gpus), (host.folder / "bin" / "nvidia-smi").unlink, host.back))
+    gate.wait(doing(lambda: host.tool.say(gpus), host.tool.tool.unlink, host.tool.answer))
     assert gate.environment["CUDA_VISIBLE_DEVICES"] == "0,1"
 
 
@@ -180,8 +157,8 @@ def test_what_can_never_be_is_said_before_anything_is_waited_for(host: Host) -> 
 
 
 def test_a_lost_gpu_is_passed_over(host: Host) -> None:
-    first, second = GPUS.splitlines()
-    host.say(f"{first.replace('GPU-aaaa', '[Unknown Error]')}\n{second}\n")
+    first, second = TWO_GPUS.splitlines()
+    host.tool.say(f"{first.replace('GPU-aaaa', '[Unknown Error]')}\n{second}\n")
     gate = host.gate(gpus=1)
     gate.wait(at_once)
     assert gate.environment["CUDA_VISIBLE_DEVICES"] == "1"
@@ -193,7 +170,7 @@ def test_a_stop_while_waiting(host: Host) -> None:
     def stop() -> None:
         raise Stopped
 
-    host.say(GPUS, apps="GPU-aaaa, 99999999, 100\nGPU-bbbb, 99999998, 100\n")
+    host.tool.say(TWO_GPUS, apps="GPU-aaaa, 99999999, 100\nGPU-bbbb, 99999998, 100\n")
     gate = host.gate(gpus=1, when_free=True)
     with pytest.raises(Stopped):
         gate.wait(doing(stop))

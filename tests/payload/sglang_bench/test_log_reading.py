@@ -145,6 +145,18 @@ def test_the_recorded_start_bears_no_signature() -> None:
         ('--model-loader-extra-config {"api_key":"sk-1"}', "sk-1"),
         ("https://user:sk-1@host/x and more", "sk-1"),
         ("GET /x?api_key=sk-1 HTTP/1.1", "sk-1"),
+        ("Authorization: Basic sk-1", "sk-1"),
+        ('X-API-KEY": ["sk-1"]', "sk-1"),
+        ("api_key=SecretStr('sk-1')", "sk-1"),
+        ("AWS_SESSION_TOKEN=sk-1 x", "sk-1"),
+        ("https://sk-1-sk-1-sk-1-sk-1@host/x", "sk-1"),
+        ("http://h/x?token=sk-1&a=b", "sk-1"),
+        ("api key: sk-1", "sk-1"),
+        (r"{\"api_key\": \"sk-1\"}", "sk-1"),
+        ("api_key            =   sk-1", "sk-1"),
+        ("api_key: 'sk-1,more)'", "more"),
+        ("['--api-key', 'sk-1', '--tp']", "sk-1"),
+        ("GITHUB_PAT=sk-1", "sk-1"),
     ],
 )
 def test_secrets_go(text: str, secret: str) -> None:
@@ -158,10 +170,20 @@ def test_secrets_go(text: str, secret: str) -> None:
         "server_args={'api_key': None, 'max_total_tokens': 8192, 'speculative_token_map': '/t', 'bos_token': 'x'}",
         "Decode batch, #running-req: 1, #token: 69, token usage: 0.01, accept len: 1.50",
         "max_total_num_tokens=8192, chunked_prefill_size=4096",
+        "The secret sauce, password policy",
+        "the api key is not set",
+        "max_tokens=5 SGLANG_MAX_TOKEN=7",
+        "https://me@host/x",
+        "tokenizer_path='/m', api_key=None, eos_token: '</s>'",
     ],
 )
 def test_what_is_no_secret_stays(text: str) -> None:
     assert redact_text(text) == text
+
+
+def test_a_known_key_is_found_as_json_writes_it() -> None:
+    key = 'ab"ss\\w&rd1'
+    assert "ss" not in redact_text(f"{key} and {json.dumps(key)}", (key,))
 
 
 def test_secrets_in_words_and_values() -> None:
@@ -226,6 +248,11 @@ def test_a_value_nested_deeper_than_any_is_left_out() -> None:
         "://a:",
         "://a:b ",
         "secret" + " " * 9,
+        "-",
+        "--api-key'",
+        "_KEY",
+        "\\",
+        "authorization:",
         "\u65e5",
     ],
 )
