@@ -1,4 +1,4 @@
-"""The devices that a run has leased reach its server, in whatever root that is, and nothing else gets in their place."""
+"""The devices that a run has leased reach its server, in whatever root that is, and no others do."""
 
 from pathlib import Path
 
