@@ -8,16 +8,20 @@ SGLANG_READY := $(SGLANG_VENV)/.ready
 # Half of a test over SSH is waiting, so two processes share the tests; each calculates with one thread.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 --dist worksteal
 
-.PHONY: demo test test-sglang test-all lint bench clean
+.PHONY: demo test test-infra test-sglang test-all lint bench clean
 
 demo: $(READY)
 	$(BIN)/eagle3-remote demo
 
 test: $(READY)
-	$(PYTEST) -m "not slow and not sglang" tests
+	$(PYTEST) -m "not slow and not infra and not sglang" tests
 
 test-all: $(READY)
 	$(PYTEST) -m "not sglang" tests
+
+# Hosts in network namespaces, a real cron, a real Slurm: needs root and their packages, see .ci/run.
+test-infra: $(READY)
+	$(BIN)/python -m pytest -m "infra and not slow" tests
 
 # The real SGLang on this machine's CPU, in an environment of its own (2.5 GB): see tests/sglang/.
 test-sglang: $(READY) $(SGLANG_READY)

@@ -10,7 +10,6 @@ import contextlib
 import dataclasses
 import json
 import os
-import resource
 import signal
 import time
 import traceback
@@ -22,6 +21,7 @@ from typing import Any
 from remote_payload import processes, runstate
 from remote_payload.detach import Report
 from remote_payload.heartbeat import Heartbeat
+from remote_payload.left_behind import read_failure, resource_use, tail_of
 from remote_payload.oom import count_oom_kills
 from remote_payload.outcome import Ending, Outcome, judge
 from remote_payload.refusal import is_disk_full
@@ -33,8 +33,6 @@ from remote_payload.schema import (
     ResourceUse,
     RunSpec,
     RunState,
-    SchemaError,
-    from_json,
     to_json,
 )
 from remote_payload.spawn import no_worker, spawn_worker
@@ -114,7 +112,7 @@ class Supervisor:
             worker, deadline_s=self._spec.deadline_s, grace_s=self._grace_s, nested=self._spec.job_kind == "sweep"
         )
         watched = watch.until_empty(self._heartbeat.beat_when_due)
-        use = _resource_use(time.monotonic() - started_s)
+        use = resource_use(time.monotonic() - started_s)
         self._run.reserve.unlink(missing_ok=True)
         files, failure = self._left_behind(write_manifest)
         ending = Ending(
@@ -122,7 +120,7 @@ class Supervisor:
             stopped=watched.stopped,
             deadline_s=self._spec.deadline_s,
             failure=failure,
-            stderr_tail=_tail(self._run.stderr),
+            stderr_tail=tail_of(self._run.stderr),
             result_files=files,
             oom_kills=count_oom_kills().since(kills),
         )
@@ -193,7 +191,7 @@ class Supervisor:
     def _left_behind(self, write_manifest: Callable[[RunDir], Manifest]) -> tuple[int, Failure | None]:
         """Count the result's files, with their manifest written, and read the worker's own word."""
         try:
-            return len(write_manifest(self._run).files), _read_failure(self._run)
+            return len(write_manifest(self._run).files), read_failure(self._run)
         except OSError as error:
             message = f"the result's manifest cannot be written: {error}"
             return 0, Failure(kind="disk_full" if is_disk_full(error) else "machine", message=message)
@@ -222,29 +220,3 @@ def _set_aside(path: Path) -> None:
         os.posix_fallocate(descriptor, 0, RESERVE_BYTES)
     finally:
         os.close(descriptor)
-
-
-def _read_failure(run: RunDir) -> Failure | None:
-    try:
-        return from_json(Failure, run.failure.read_text(encoding="utf-8", errors="replace"))
-    except (OSError, SchemaError):
-        return None
-
-
-def _tail(path: Path, lines: int = 20, limit_bytes: int = 8192) -> tuple[str, ...]:
-    try:
-        with path.open("rb") as file:
-            file.seek(max(0, path.stat().st_size - limit_bytes))
-            return tuple(file.read().decode("utf-8", "replace").splitlines()[-lines:])
-    except OSError:
-        return ()
-
-
-def _resource_use(wall_s: float) -> ResourceUse:
-    use = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return ResourceUse(
-        user_cpu_s=use.ru_utime,
-        system_cpu_s=use.ru_stime,
-        max_rss_bytes=use.ru_maxrss * 1024,  # Linux counts in KiB
-        wall_s=wall_s,
-    )

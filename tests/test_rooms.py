@@ -123,7 +123,7 @@ ARROWS = {
     "jobfile": {"config", "errors", "flags", "secret_settings"},
     "flags": set(),
     "secret_settings": {"errors", "flags"},
-    "config": {"errors"},
+    "config": {"config", "errors"},
     "records": {"records", "errors"},
     "importers": {"importers", "compare", "records", "errors"},
     "outcome": {"errors", "flags"},
