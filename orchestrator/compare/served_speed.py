@@ -9,6 +9,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from orchestrator.compare.statistics.effect import settled
 from orchestrator.compare.stats import CONFIDENCE, Estimate, student_t_quantile
 from remote_payload.schema.bench import PointFacts, RequestSample
 
@@ -103,13 +104,15 @@ def spread(values: Sequence[float], *, upwards: bool = True) -> Spread:
 def mean_of_repeats(values: Sequence[float]) -> Estimate:
     """Mean with Student's interval over repeats, of its logarithm (delta method): a speed is never negative.
 
-    None below three repeats.
+    No bounds below three repeats, nor where they do not differ at all: then `standard_error` is 0, and how much they
+    vary is unknown.
     """
     n = len(values)
     if n < LEAST_REPEATS:
         return Estimate(value=statistics.fmean(values) if values else None, rows=n)
-    mean, error = statistics.fmean(values), statistics.stdev(values) / math.sqrt(n)
-    if not mean:
+    mean = statistics.fmean(values)
+    error = settled(statistics.stdev(values) / math.sqrt(n), abs(mean))
+    if not mean or not error:
         return Estimate(value=mean, standard_error=error, rows=n)
     factor = math.exp(student_t_quantile(0.5 + CONFIDENCE / 2, n - 1) * error / mean)
     return Estimate(value=mean, low=mean / factor, high=mean * factor, standard_error=error, rows=n)

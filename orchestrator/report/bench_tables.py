@@ -18,6 +18,7 @@ HARNESS_DEFINITIONS = (
     "well, at every 40th decode step, of rank 0): as ours 1 + correct drafts / verify steps, and without its n."
 )
 """What its figures mean, where they are not ours."""
+ALIKE = "(no interval where repeats do not differ at all: their spread is unknown, not 0)"
 
 
 def speed_lines(loads: Sequence[LoadFigures], width: int) -> list[str]:
@@ -32,7 +33,8 @@ def speed_lines(loads: Sequence[LoadFigures], width: int) -> list[str]:
         spreads = ((speed.ttft_s, 1000), (speed.tpot_s, 1000), (speed.e2e_s, 1))
         times.append([load_name(load), load.side, *(spread_words(*one) for one in spreads)])
     meaning = "  (median/p90/p99; - where too few requests lie beyond)"
-    return [*listed(rates, width), *listed(times, width), meaning]
+    alike = ALIKE if any(load.speed.throughput.standard_error == 0 for load in loads) else ""
+    return [*listed(rates, width), *wrapped(alike, width, then="  "), *listed(times, width), meaning]
 
 
 def pair_lines(pairs: Sequence[PairedLoad], width: int) -> list[str]:

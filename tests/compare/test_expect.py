@@ -160,7 +160,7 @@ def test_several_runs_are_judged_together() -> None:
 
 
 def test_shares_are_compared_by_points() -> None:
-    def accuracy(share: float) -> Operand:
+    def accuracy(share: float, jitter: float = 0.0) -> Operand:
         n = 8
         series = Series(
             metric="declared.first_step_accuracy",
@@ -168,13 +168,13 @@ def test_shares_are_compared_by_points() -> None:
             definition="d",
             level="prompt",
             keys=tuple(str(key) for key in range(n)),
-            y=tuple(100 * share + (key % 3) for key in range(n)),
+            y=tuple(100 * share + (key % 3) + jitter * (-1) ** key for key in range(n)),
             x=(100.0,) * n,
         )
         return side(measurement(series))
 
     def told(text: str) -> str:
-        return judged("declared.first_step_accuracy", text, accuracy(0.70), accuracy(0.705))[0].outcome
+        return judged("declared.first_step_accuracy", text, accuracy(0.70), accuracy(0.705, 0.1))[0].outcome
 
     assert told(">= baseline:b - 1 point") == "passed"
     assert told(">= baseline:b - 0.01") == "passed"

@@ -281,6 +281,9 @@ def test_a_speed_is_never_negative_however_little_is_known() -> None:
     assert found.low is not None
     assert 0 < found.low < 40.0 == found.value
     assert mean_of_repeats([0.0, 0.0, 0.0]).low is None
+    for equal in ([70.0] * 8, [0.3, 0.1 + 0.2, 0.3]):
+        found = mean_of_repeats(equal)
+        assert (found.low, found.high, found.standard_error) == (None, None, 0.0)
 
 
 def test_eight_equal_loads_raise_no_more_alarms_than_one() -> None:

@@ -181,6 +181,17 @@ def test_every_table_fits_a_terminal_of_80_columns() -> None:
         assert [line for line in text.splitlines() if len(line) > 80] == []
 
 
+def test_equal_repeats_have_no_interval_and_it_is_said_why() -> None:
+    points, requests = [], []
+    for repeat in range(3):
+        items = [made_request(repeat, i, sent_s=float(i), seconds=1.0) for i in range(6)]
+        points.append(made_point(repeat, items, repeat=repeat))
+        requests += items
+    told = view_text(report(made_bench([made_server()], points), tuple(requests)), "report", width=100)
+    assert "(no interval where repeats do not differ at all: their spread is unknown, not 0)" in told
+    assert "no interval where repeats" not in view_text(story(), "report", width=100)
+
+
 def test_json_holds_every_figure() -> None:
     value = json.loads(json.dumps(run_json(story()), allow_nan=False))
     assert value["diagnosis"]["verdict"] == "slower"

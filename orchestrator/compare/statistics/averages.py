@@ -8,9 +8,9 @@ from orchestrator.compare.statistics.effect import Effect, change_of, settled
 from orchestrator.compare.stats import CONFIDENCE, Estimate
 
 
-def mean(values: Sequence[float], confidence: float = CONFIDENCE) -> Estimate:
-    """Arithmetic mean; no bounds for one value, nor for fewer than 6 equal ones."""
-    return change_of(_one_sample(values), confidence)
+def mean(values: Sequence[float], confidence: float = CONFIDENCE, *, least: float | None = None) -> Estimate:
+    """Arithmetic mean; no bounds for one value, nor for fewer than 6 equal ones; `least` as of `change_of`."""
+    return change_of(_one_sample(values), confidence, least=least)
 
 
 def geometric_mean(values: Sequence[float], confidence: float = CONFIDENCE) -> Estimate:

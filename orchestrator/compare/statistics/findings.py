@@ -25,6 +25,8 @@ class Findings:
     """Sentences without a full stop."""
     single: bool = False
     """Whether a side is one run alone: without an interval that is a single run, not an inconclusive result."""
+    alike: str = "the samples of a side are all equal"
+    """How it is called that nothing differs from sample to sample."""
 
 
 def plain_change(ours: Estimate, theirs: Estimate, kind: Literal["ratio", "difference"]) -> float | None:

@@ -11,11 +11,11 @@ from statistics import fmean
 from orchestrator.compare.comparison import Test
 from orchestrator.compare.metrics import Metric
 from orchestrator.compare.statistics.averages import variance
-from orchestrator.compare.statistics.effect import Effect, Scale, no_spread, settled, t_test
+from orchestrator.compare.statistics.effect import Effect, Scale, settled, t_test
 from orchestrator.compare.statistics.findings import Findings
 from orchestrator.compare.statistics.prompts import Pairs, figure
 from orchestrator.compare.statistics.ranks import wilcoxon
-from orchestrator.compare.stats import CONFIDENCE, MIN_ROWS, Estimate, paired_difference, paired_ratio
+from orchestrator.compare.stats import MIN_ROWS, Estimate, paired_difference, paired_ratio
 
 
 def paired_findings(metric: Metric, pairs: Pairs) -> Findings:
@@ -41,6 +41,7 @@ def paired_findings(metric: Metric, pairs: Pairs) -> Findings:
         tests=tuple(tests),
         pairs=len(pairs.ours.y),
         notes=_notes(effect, pairs, unit),
+        alike=f"every {unit} shows the same change",
     )
 
 
@@ -86,10 +87,4 @@ def _notes(effect: Effect | None, pairs: Pairs, unit: str) -> tuple[str, ...]:
         return ("a sum of 0 has no ratio" if counted else "nothing was counted on a side",)
     if effect.standard_error is None:
         return (f"an interval needs {MIN_ROWS} {unit}s on both sides, found {effect.samples}",)
-    if effect.spread:
-        return ()
-    unseen = 100 * (1 - (1 - CONFIDENCE) ** (1 / effect.samples))
-    return (
-        no_spread(effect, f"every {unit} shows the same change"),
-        f"up to {unseen:.2g} % of other {unit}s could show another (95 % confidence)",
-    )
+    return ()

@@ -1,10 +1,13 @@
 """Prompts in pairs: what both sides answered, merged by conversation; and the figure of one side's prompts alone."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from orchestrator.compare.stats import Estimate, bounded, pooled_ratio, wilson
 from orchestrator.records.measurement import Series
+
+ROUNDING = 1e-9
+"""Of a number of rows."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,6 +23,12 @@ class Rows:
     def counted(self) -> int:
         """Rows in which anything was counted."""
         return len(self.x) - self.x.count(0.0)
+
+    @property
+    def effective(self) -> int:
+        """Rows of equal weight that would say as much (Kish 1965), rounded down; needs one in which was counted."""
+        total = sum(self.x)
+        return max(1, int(1 / sum((x / total) ** 2 for x in self.x) + ROUNDING))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,14 +82,20 @@ def ratios(rows: Rows) -> list[float]:
 def figure(rows: Rows, unit: str) -> Estimate:
     """sum(y) / sum(x) with its interval over rows.
 
-    A share of prompts that each are 0 or 1 has Wilson's interval instead: it keeps its width where all are alike.
+    A share of prompts that each are 0 or 1 has Wilson's interval instead: it keeps its width where all are alike. So
+    has one that is 0 or 1 in every row, however much each counted: a row counts as one draw, by its weight.
     """
     if unit != "share":
         return pooled_ratio(rows.y, rows.x)
     if set(rows.x) == {1.0} and set(rows.y) <= {0.0, 1.0}:
         share = wilson(round(sum(rows.y)), len(rows.y))
         return Estimate(value=share.value, low=share.low, high=share.high, rows=share.n)
-    return bounded(pooled_ratio(rows.y, rows.x), 0, 1)
+    found = bounded(pooled_ratio(rows.y, rows.x), 0, 1)
+    if found.low is not None and found.value in (0.0, 1.0):
+        whole = wilson(0, rows.effective)
+        low, high = whole.low or 0.0, whole.high or 1.0
+        return replace(found, low=low if found.value == 0 else 1 - high, high=high if found.value == 0 else 1 - low)
+    return found
 
 
 def _rows(series: Series, at: Sequence[int], clusters: Sequence[str]) -> Rows:

@@ -5,7 +5,7 @@ from statistics import fmean
 
 from orchestrator.compare.metrics import Metric
 from orchestrator.compare.statistics.averages import variance
-from orchestrator.compare.statistics.effect import Effect, no_spread
+from orchestrator.compare.statistics.effect import Effect
 from orchestrator.compare.statistics.prompts import alone
 from orchestrator.compare.statistics.starts import LEAST_STARTS
 from orchestrator.compare.stats import CONFIDENCE, MIN_ROWS, student_t_quantile
@@ -22,8 +22,6 @@ def remarks(effect: Effect | None, metric: Metric, ours: Series, theirs: Series)
     runs = [len(series.y) for series in (ours, theirs) if series.level == "run"]
     if effect is None:
         notes.append("a figure of 0 has no ratio")
-    elif effect.standard_error == 0.0:
-        notes.append(no_spread(effect, "the samples of a side are all equal"))
     elif effect.spread and runs and 1 < min(runs) < ENOUGH_RUNS:
         notes.append(f"fewer than {ENOUGH_RUNS} runs a side: the interval leans on runs being normally spread")
     if effect is not None and effect.spread:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from orchestrator.compare.comparison import Comparison, Verdict
 from orchestrator.compare.metrics import Metric
-from orchestrator.compare.statistics.effect import change_of
+from orchestrator.compare.statistics.effect import alike_change, change_of
 from orchestrator.compare.statistics.equivalence import equivalence_p
 from orchestrator.compare.statistics.findings import Findings, plain_change
 from orchestrator.compare.statistics.paired import paired_findings
@@ -67,6 +67,9 @@ def _judged(metric: Metric, ours: Series, theirs: Series, margin: float, found: 
     detectable = needed = equivalent = None
     if effect is not None:
         change = change_of(effect)
+        if effect.standard_error == 0.0:
+            change, told = alike_change(effect, margin, shares=metric.unit == "share")
+            found = _noted(found, f"{found.alike} (n = {effect.samples}): {told}")
         equivalent = equivalence_p(effect, margin)
         if effect.spread and effect.standard_error is not None:
             detectable = detectable_change(effect.standard_error, effect.freedom)

@@ -49,7 +49,9 @@ def estimate(series: Series, metric: Metric) -> Estimate:
     if series.level == "prompt":
         return figure(alone(series), metric.unit)
     if series.level == "run":
-        return geometric_mean(series.y) if metric.change == "ratio" and min(series.y) > 0 else mean(series.y)
+        if metric.change == "ratio" and min(series.y) > 0:
+            return geometric_mean(series.y)
+        return mean(series.y, least=0.0 if metric.unit == "share" else None)
     return Estimate(value=series.y[0], rows=series.n or 1)
 
 

@@ -44,7 +44,7 @@ def test_asking_some_prompts_more_often_changes_no_figure() -> None:
     one = prompts([10, 90, 20, 33, 41, 7], [5, 30, 8, 11, 19, 4])
     again = prompts([10], [5])
     found = compare_series(LENGTH, merge_series([one, again, again]), one)
-    assert (found.change.value, found.verdict) == (0.0, "equivalent")
+    assert (found.change.value, found.ours.value) == (0.0, found.theirs.value)
 
 
 def test_conversations_stay_together() -> None:

@@ -278,17 +278,42 @@ def test_equal_runs_are_no_certainty(n: int, verdict: str) -> None:
     assert found.verdict == verdict
     assert (found.change.low is None) == (n < 6)
     assert ("the spread is unknown, not 0" in found.note) == (n < 6)
-    assert ("order statistics" in found.note) == (n >= 6)
+    assert ("order statistics, of the median" in found.note) == (n >= 6)
     assert (found.detectable, found.needed, found.equivalence_p) == (None, None, None)
 
 
-@pytest.mark.parametrize(("n", "verdict"), [(2, "inconclusive"), (5, "inconclusive"), (6, "equivalent")])
-def test_the_same_answers_twice_are_equivalent_from_six_prompts_on(n: int, verdict: str) -> None:
+@pytest.mark.parametrize(
+    ("n", "verdict"), [(2, "inconclusive"), (6, "inconclusive"), (58, "inconclusive"), (59, "equivalent")]
+)
+def test_the_same_answers_twice_are_equivalent_where_at_most_one_in_twenty_others_may_differ(
+    n: int, verdict: str
+) -> None:
     series = prompts(range(10, 10 + n), [7] * n)
     found = with_bootstrap(compare_series(LENGTH, series, series), series, series)
     assert (found.change.value, found.verdict) == (0.0, verdict)
+    assert (found.change.low is None) == (n < 59)
     assert found.tests[0].p is None
-    assert (f"up to {100 * (1 - 0.05 ** (1 / n)):.2g} % of other prompts could show another" in found.note) == (n >= 5)
+    assert (f"up to {100 * (1 - 0.05 ** (1 / n)):.2g} % of others could show another change" in found.note) == (n >= 5)
+    assert ("59 samples would tell more" in found.note) == (5 <= n < 59)
+
+
+@pytest.mark.parametrize("hits", [0, 10])
+def test_shares_that_are_all_nothing_or_all_one_keep_the_width_of_their_interval(hits: int) -> None:
+    """Ten rows of ten or twenty drafts each count as nine equal ones: Wilson's interval of 0 in 9."""
+    metric = METRICS["accept_rate"]
+    sizes = [10, 20] * 5
+    series = prompts([hits * size / 10 for size in sizes], sizes, metric=metric.name, unit="share")
+    found = compare_series(metric, series, series)
+    ours = (found.ours.low, found.ours.high)
+    assert ours == pytest.approx((0.0, 0.2991) if hits == 0 else (0.7009, 1.0), abs=1e-4)
+    assert (found.change.value, found.verdict) == (0.0, "inconclusive")
+    unseen = 1 - 0.05**0.1
+    assert (found.change.low, found.change.high) == pytest.approx((-unseen, unseen), abs=1e-9)
+    assert "up to 26 % of others could show another change" in found.note
+    many = prompts([0] * 400, [10] * 400, metric=metric.name, unit="share")
+    assert compare_series(metric, many, many).verdict == "equivalent"
+    repeats = runs(0.0, 0.0, 0.0, metric=metric.name, unit="share")
+    assert compare_series(metric, repeats, repeats).ours.high == pytest.approx(1 - 0.05 ** (1 / 3), abs=1e-9)
 
 
 def test_one_side_without_spread_is_told() -> None:
@@ -383,7 +408,7 @@ def test_margins_may_be_nothing_and_names_may_be_prefixed() -> None:
     assert (exact.verdict, exact.needed) == ("inconclusive", None)
     metric = metric_of("declared.first_step_accuracy")
     assert metric is not None
-    series = prompts([1] * 6, [2] * 6, metric=metric.name, unit="share")
+    series = prompts([1] * 600, [2] * 600, metric=metric.name, unit="share")
     assert compare_series(metric, series, series).verdict == "equivalent"
 
 
