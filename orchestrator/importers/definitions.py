@@ -22,6 +22,9 @@ SUMMARIES = {"mean": "mean", "median": "median", "p90": "90th percentile", "p95"
 SUFFIXES = {"": "median", "_mean": "mean", "_p90": "p90", "_p95": "p95", "_p99": "p99"}
 """After a metric's name: which summary it is."""
 BATCH_OUTPUT = "output tokens of a batch / seconds from the first token of its last request to its last token"
+BATCH_WINDOW = (
+    "output tokens after the first token of the last request of a batch / seconds from then to its last token"
+)
 BATCH_TOTAL = "prompt and output tokens of a batch / seconds from its send to its last token"
 BATCH_E2E = "seconds from the send of a batch to its last token"
 BATCH_TTFT = "seconds from the send of a batch until each of its requests had a token"

@@ -74,7 +74,7 @@ def test_aiperf_that_did_not_end_well_is_no_measurement(change: dict[str, Any], 
 
 
 def test_a_batch_says_what_it_divides_by_and_minus_one_is_unknown() -> None:
-    one = one_of(BATCH, {**BATCH, "latency": 1.6})
+    one = one_of(BATCH, {**BATCH, "latency": 1.6, "output_throughput": 58.18})
     told = series(one)
     assert told["output_throughput_tok_s"].definition == words.BATCH_OUTPUT
     assert told["e2e_s"].y == (1.5, 1.6)
@@ -83,9 +83,27 @@ def test_a_batch_says_what_it_divides_by_and_minus_one_is_unknown() -> None:
     assert [fact.name for fact in one.case] == ["concurrency", "input_len", "output_len"]
     lengths = series(one_of({**BATCH, "acc_length": 2.31}))["accept_length_pooled"]
     assert (lengths.level, lengths.y) == ("summary", (2.31,))
-    assert one_of({**BATCH, "total_output_tokens": 50}).warnings == (
+    assert one_of({**BATCH, "total_output_tokens": 50, "output_throughput": 50.0}).warnings == (
         "50 output tokens came where 64 were asked for (file.json)",
     )
+
+
+def test_a_batch_whose_answers_may_end_early_counts_other_tokens_and_is_no_repeat() -> None:
+    window = {**BATCH, "output_throughput": 62.0, "num_early_stopped": 1}
+    (all_of_it, part) = of(BATCH, window).measurements
+    assert series(all_of_it)["output_throughput_tok_s"].y == (64.0,)
+    assert series(part)["output_throughput_tok_s"].definition == words.BATCH_WINDOW
+    assert series(part)["output_throughput_tok_s"].y == (62.0,)
+    assert one_of({**BATCH, "output_throughput": 63.995}).series[0].definition == words.BATCH_OUTPUT  # it rounds
+
+
+def test_a_batch_faster_than_its_tokens_is_no_measurement_and_one_without_time_tells_none() -> None:
+    assert one_of({**BATCH, "output_throughput": 80.0}).invalid == (
+        "80 tok/s over 1 s are more than the 64 tokens of the batch (file.json)",
+    )
+    one = one_of({**BATCH, "last_ttft": 1.5})
+    assert "output_throughput_tok_s" not in series(one)
+    assert one.warnings == ("its output throughput has no time to divide by: left out (file.json)",)
 
 
 def test_a_point_of_a_grid_has_no_throughput() -> None:
