@@ -83,6 +83,11 @@ def _dispatch(verb: str, request: str, writer: FrameWriter, archive: Path) -> No
         from remote_payload.top import top
 
         top(from_json(TopRequest, request), writer.send)
+    elif verb == "correct":
+        from remote_payload.correct import correct
+        from remote_payload.schema.corrected import CorrectRequest
+
+        correct(from_json(CorrectRequest, request), writer.send)
     else:
         from remote_payload.probe import probe
 

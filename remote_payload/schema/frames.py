@@ -5,6 +5,7 @@ A frame line is exactly the nonce, a space, the JSON and a newline; every other 
 
 from typing import Literal
 
+from remote_payload.schema.corrected import CorrectFrame
 from remote_payload.schema.host import HostFacts
 from remote_payload.schema.record import Record, SchemaError, from_value, parse_json
 from remote_payload.schema.requests import CancelAnswer, StatusAnswer
@@ -150,6 +151,7 @@ Frame = (
     | SweepFrame
     | IdentifyFrame
     | NextFrame
+    | CorrectFrame
 )
 FRAME_KINDS: dict[str, type[Frame]] = {
     "launched": LaunchedFrame,
@@ -167,6 +169,7 @@ FRAME_KINDS: dict[str, type[Frame]] = {
     "sweep": SweepFrame,
     "identify": IdentifyFrame,
     "next": NextFrame,
+    "correct": CorrectFrame,
 }
 
 
