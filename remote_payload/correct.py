@@ -29,7 +29,7 @@ def correct(request: CorrectRequest, send: Send) -> None:
     draft = _drafter(request.draft)
     into = _place(request.into) if request.into is not None else draft.with_name(draft.name + SUFFIX)
     config = _patched(draft, request)
-    told = _encoded({"source": str(draft), "config_sha256": request.config_sha256, "patch": _patch(request)})
+    told = _encoded({"source": str(draft), "patch": _patch(request)})
     if os.path.lexists(into):
         send(_known(draft, into, config, told))
     else:
@@ -65,11 +65,19 @@ def _drafter(named: str) -> Path:
     )
 
 
-def _patch(request: CorrectRequest) -> Any:
+def _parsed(text: str, what: str) -> Any:
     try:
-        patch = json.loads(request.patch_json)
+        return json.loads(text)
     except ValueError as error:
-        raise Refusal("bad_request", f"`patch_json` is not JSON: {error}") from None
+        raise Refusal("bad_request", f"{what} is not JSON: {error}") from None
+
+
+def _canonical(value: Any) -> str:
+    return json.dumps(value, sort_keys=True)
+
+
+def _patch(request: CorrectRequest) -> Any:
+    patch = _parsed(request.patch_json, "`patch_json`")
     if not isinstance(patch, dict) or not patch:
         raise Refusal("bad_request", f"`patch_json` must be an object with something to change, found: {patch!r}")
     return patch
@@ -81,17 +89,13 @@ def _patched(draft: Path, request: CorrectRequest) -> bytes:
     try:
         if path.stat().st_size > LARGEST_CONFIG_BYTES:
             raise Refusal("bad_request", f"{path} is larger than any config: {path.stat().st_size} bytes")
-        data = path.read_bytes()
-        value = json.loads(data)
+        value = _parsed(path.read_bytes().decode("utf-8-sig", "surrogateescape"), str(path))
     except OSError as error:
         raise Refusal("bad_request", f"cannot read {path}: {error.strerror}") from None
-    except ValueError as error:
-        raise Refusal("bad_request", f"{path} is not JSON: {error}") from None
-    found = hashlib.sha256(data).hexdigest()
-    if found != request.config_sha256:
+    if _canonical(value) != _canonical(_parsed(request.config_json, "`config_json`")):
         raise Refusal(
             "bad_request",
-            f"{path} is not the file that was judged: expected sha256 {request.config_sha256[:12]}, found {found[:12]}",
+            f"{path} does not say any more what it said when the drafter was judged",
             "judge the drafter again: its config.json changed meanwhile",
         )
     return _encoded(merged(value, _patch(request)))

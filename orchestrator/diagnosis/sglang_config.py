@@ -19,10 +19,10 @@ def eagle_block(ids: Sequence[int]) -> dict[str, Any]:
     return {"use_aux_hidden_state": True, "eagle_aux_hidden_state_layer_ids": list(ids)}
 
 
-def whole_config(checkpoint: CheckpointFacts, ids: Sequence[int] | None) -> str | None:
-    """A line with the whole config.json to copy; None where config.json is not nested, or of another layer's kind.
+def flat_config(checkpoint: CheckpointFacts, ids: Sequence[int] | None) -> dict[str, Any] | None:
+    """The whole config.json that SGLang reads; None where config.json is not nested, or of another layer's kind.
 
-    Without `ids` SGLang's defaults hold.
+    Without `ids` SGLang's defaults hold. It holds no value of None.
     """
     value = json.loads(checkpoint.config_json)
     inner = value.get(NESTED) if isinstance(value, dict) else None
@@ -38,5 +38,10 @@ def whole_config(checkpoint: CheckpointFacts, ids: Sequence[int] | None) -> str 
         "target_hidden_size": checkpoint.target_hidden_size,
         "eagle_config": {} if ids is None else eagle_block(ids),
     }
-    known = {key: item for key, item in flat.items() if item is not None}
-    return f"for SGLang, write as the drafter's config.json: {json.dumps(known)}"
+    return {key: item for key, item in flat.items() if item is not None}
+
+
+def whole_config(checkpoint: CheckpointFacts, ids: Sequence[int] | None) -> str | None:
+    """A line with that config.json to copy; None where there is none."""
+    known = flat_config(checkpoint, ids)
+    return None if known is None else f"for SGLang, write as the drafter's config.json: {json.dumps(known)}"

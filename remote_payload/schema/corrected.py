@@ -15,8 +15,8 @@ class CorrectRequest(Record):
     """The new folder; None = beside the drafter, with `-for-sglang` behind its name."""
     patch_json: str
     """What changes in config.json: a JSON merge patch (RFC 7396), where null deletes a key."""
-    config_sha256: str
-    """Of the config.json that was judged: another one is refused."""
+    config_json: str
+    """The config.json that was judged; one that says anything else is refused."""
 
     def __post_init__(self) -> None:
         require(bool(self.draft.strip()) and "\0" not in self.draft, "`draft` must name a folder")

@@ -26,9 +26,7 @@ def draft(tmp_path: Path) -> Path:
 
 
 def asked(draft: Path | str, patch: Any = PATCH, **more: Any) -> CorrectFrame:
-    config = Path(draft) / "config.json"
-    digest = hashlib.sha256(config.read_bytes()).hexdigest() if config.is_file() else "0" * 64
-    told = {"config_sha256": digest, "patch_json": json.dumps(patch), **more}
+    told = {"config_json": json.dumps(CONFIG), "patch_json": json.dumps(patch), **more}
     frames: list[Any] = []
     correct(CorrectRequest(nonce="n", draft=str(draft), **told), frames.append)
     assert isinstance(frames[0], CorrectFrame)
@@ -101,13 +99,13 @@ def test_what_is_there_is_never_overwritten(draft: Path, left: str) -> None:
     [
         (lambda draft: (draft / "config.json").write_text("{"), "is not JSON"),
         (lambda draft: (draft / "config.json").unlink(), "cannot read"),
-        (lambda draft: None, "not the file that was judged"),
+        (lambda draft: (draft / "config.json").write_text('{"model_type": "llama"}'), "does not say any more"),
     ],
 )
 def test_another_config_than_the_judged_one_is_refused(draft: Path, damage: Any, told: str) -> None:
     damage(draft)
     with pytest.raises(Refusal, match=told):
-        asked(draft, config_sha256="0" * 64)
+        asked(draft)
     assert sorted(entry.name for entry in draft.parent.iterdir()) == ["drafter"]
 
 
@@ -151,3 +149,9 @@ def test_a_place_that_cannot_be_written_names_the_way_out(draft: Path) -> None:
 )
 def test_the_merge_is_that_of_the_standard(value: Any, patch: Any, result: Any) -> None:
     assert merged(value, patch) == result
+
+
+def test_how_the_config_is_written_does_not_matter(draft: Path) -> None:
+    told = json.dumps(dict(reversed(CONFIG.items())), indent=4).replace("\n", "\r\n")
+    (draft / "config.json").write_bytes(b"\xef\xbb\xbf" + told.encode())
+    assert not asked(draft).existed
