@@ -1,7 +1,8 @@
 """The verbs the laptop may call: `PYTHON -I -S PAYLOAD.pyz VERB`, one JSON request on stdin, frames on stdout.
 
 Exit codes (for people; programs read the frames): 0 answered, 1 refused, 2 no request to speak of, 70 a bug here.
-`work RUNDIR` is internal: the worker, started by the supervisor.
+`work RUNDIR` is internal: the worker, started by the supervisor; so is `fire ROOT ID`: a schedule's time, started by
+the host's cron or systemd.
 """
 
 # ruff: noqa: PLC0415 - each verb loads only what it needs: start-up time
@@ -10,7 +11,20 @@ import os
 import sys
 from pathlib import Path
 
-VERBS = ("launch", "follow", "status", "cancel", "probe", "top", "sweep", "gather", "identify", "work")
+VERBS = (
+    "launch",
+    "follow",
+    "status",
+    "cancel",
+    "probe",
+    "top",
+    "sweep",
+    "gather",
+    "identify",
+    "gc",
+    "schedule",
+    "work",
+)
 
 
 def main(arguments: list[str], archive: str) -> int:
@@ -20,6 +34,14 @@ def main(arguments: list[str], archive: str) -> int:
         from remote_payload.worker import work
 
         return work(arguments[1], Path(archive))
+    if len(arguments) == 3 and arguments[0] == "fire":
+        from remote_payload.schedule.fire import fire
+
+        return fire(arguments[1], arguments[2], Path(archive))
+    if len(arguments) == 2 and arguments[0] == "batch":
+        from remote_payload.slurm.batch import batch
+
+        return batch(arguments[1], Path(archive))
     if len(arguments) != 1 or arguments[0] not in VERBS[:-1]:
         sys.stderr.write(f"usage: payload.pyz {{{'|'.join(VERBS)}}} < request.json\n")
         return 2

@@ -83,6 +83,16 @@ def _dispatch(verb: str, request: str, writer: FrameWriter, archive: Path) -> No
         from remote_payload.top import top
 
         top(from_json(TopRequest, request), writer.send)
+    elif verb == "gc":
+        from remote_payload.housekeeping.gc import collect_garbage
+        from remote_payload.schema.housekeeping import GcRequest
+
+        collect_garbage(from_json(GcRequest, request), writer.send, archive)
+    elif verb == "schedule":
+        from remote_payload.schedule.answer import answer_schedule
+        from remote_payload.schema.schedule import ScheduleRequest
+
+        answer_schedule(from_json(ScheduleRequest, request), writer.send, archive)
     elif verb == "correct":
         from remote_payload.correct import correct
         from remote_payload.schema.corrected import CorrectRequest

@@ -7,9 +7,11 @@ from typing import Literal
 
 from remote_payload.schema.corrected import CorrectFrame
 from remote_payload.schema.host import HostFacts
+from remote_payload.schema.housekeeping import GcItem, GcTotals
 from remote_payload.schema.record import Record, SchemaError, from_value, parse_json
 from remote_payload.schema.requests import CancelAnswer, StatusAnswer
 from remote_payload.schema.run import Manifest, RunState
+from remote_payload.schema.schedule import EngineAnswer, Standing
 from remote_payload.schema.sweep import PathIdentity, SweepAttempt
 from remote_payload.schema.top import TopFacts
 
@@ -72,6 +74,7 @@ class ErrorFrame(Record):
         "root_not_writable",
         "disk_full",
         "supervisor_did_not_start",
+        "schedule_refused",
         "payload_bug",
     ]
     message: str
@@ -135,6 +138,25 @@ class TopFrame(Record):
     facts: TopFacts
 
 
+class GcFrame(Record):
+    """Answer of `gc`: some of what is there; the last frame carries the totals."""
+
+    kind: Literal["gc"] = "gc"
+    items: tuple[GcItem, ...]
+    totals: GcTotals | None = None
+
+
+class ScheduleFrame(Record):
+    """Answer of `schedule`: those asked for, also what is only an entry of an engine; and how the engines are."""
+
+    kind: Literal["schedule"] = "schedule"
+    standings: tuple[Standing, ...]
+    engines: tuple[EngineAnswer, ...]
+    zone: str
+    """The host's, in words."""
+    time_unix_s: float
+
+
 Frame = (
     LaunchedFrame
     | StateFrame
@@ -151,6 +173,8 @@ Frame = (
     | SweepFrame
     | IdentifyFrame
     | NextFrame
+    | GcFrame
+    | ScheduleFrame
     | CorrectFrame
 )
 FRAME_KINDS: dict[str, type[Frame]] = {
@@ -169,6 +193,8 @@ FRAME_KINDS: dict[str, type[Frame]] = {
     "sweep": SweepFrame,
     "identify": IdentifyFrame,
     "next": NextFrame,
+    "schedule": ScheduleFrame,
+    "gc": GcFrame,
     "correct": CorrectFrame,
 }
 
