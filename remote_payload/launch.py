@@ -38,7 +38,7 @@ def begin(request: LaunchRequest, root: Path, archive: Path, sweep: RunDir | Non
 
     `sweep`: whose unit it is; the run is cancelled with it. Raises Refusal, SchemaError.
     """
-    _check(request, archive)
+    check(request, archive)
     run = RunDir(root / "runs" / request.spec.run_id)
     try:
         make_folders(root)
@@ -48,7 +48,7 @@ def begin(request: LaunchRequest, root: Path, archive: Path, sweep: RunDir | Non
     return _claimed(request, run, supervisor.Origin(archive=archive, sweep=sweep), claim)
 
 
-def _check(request: LaunchRequest, archive: Path) -> None:
+def check(request: LaunchRequest, archive: Path) -> None:
     """Everything that can be wrong before anything is written. Raises SchemaError."""
     spec = request.spec
     try:

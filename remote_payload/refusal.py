@@ -7,7 +7,13 @@ if TYPE_CHECKING:
     from remote_payload.schema import ErrorFrame
 
 RefusalCode = Literal[
-    "bad_request", "claimed_by_other_spec", "no_such_run", "root_not_writable", "disk_full", "supervisor_did_not_start"
+    "bad_request",
+    "claimed_by_other_spec",
+    "no_such_run",
+    "root_not_writable",
+    "disk_full",
+    "supervisor_did_not_start",
+    "schedule_refused",
 ]
 
 
