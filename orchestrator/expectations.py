@@ -11,7 +11,7 @@ from orchestrator.compare.expect import Judgment, cannot_tell, judge
 from orchestrator.compare.pooling import Operand
 from orchestrator.errors import Eagle3Error, NotFoundError, UsageError
 from orchestrator.jobfile import EXPECT
-from orchestrator.operands import operand
+from orchestrator.operands import apart, operand
 from orchestrator.store import Store
 from remote_payload.schema import Setting
 
@@ -58,10 +58,11 @@ def judged_on(store: Store, measured: Operand, conditions: Sequence[Condition]) 
     for condition in conditions:
         try:
             baseline = None if condition.baseline is None else operand(store, condition.baseline)
+            others = measured if baseline is None else apart(baseline, measured)
         except Eagle3Error as error:
             found.append(cannot_tell(condition, error.message))
             continue
-        found += judge(condition, measured, baseline)
+        found += judge(condition, others, baseline)
     return tuple(found)
 
 

@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from orchestrator.compare.pooling import Operand
+from orchestrator.compare.possible import asked_again
 from orchestrator.errors import InvalidRunError, NotFoundError, StoreError, UsageError
 from orchestrator.measured_files import file_set
 from orchestrator.measurements import set_of_run
@@ -58,7 +59,7 @@ def operand(store: Store, word: str) -> Operand:
                 hint="runs are told apart by their ids; compare the two with each other: diff A B",
             )
     label = word if len(parts) > 1 or len(sets) > 1 else next(iter(sets))
-    return Operand(label=label, sets=tuple(sets.values()), notes=tuple(notes))
+    return Operand(label=label, sets=tuple(sets.values()), word=word, notes=tuple(notes))
 
 
 def baseline_operand(store: Store, name: str) -> Operand:
@@ -68,23 +69,25 @@ def baseline_operand(store: Store, name: str) -> Operand:
     return Operand(label=f"baseline {name}", sets=(baseline_set(store, name),))
 
 
-def baseline_since(word: str) -> str | None:
-    """The baseline that a set of runs since it names: `main` of `bench@main~5..`; None of any other word."""
-    chosen = _SET.fullmatch(word)
-    return chosen[2] if chosen is not None and chosen[4] is not None else None
+def baselines_since(word: str) -> tuple[str, ...]:
+    """The baselines that sets of runs since them name: `main` of `bench@main~5..,bench-9`; none in most words."""
+    chosen = [_SET.fullmatch(part) for part in word.split(",")]
+    return tuple(dict.fromkeys(one[2] for one in chosen if one is not None and one[2] is not None and one[4]))
 
 
 def is_set(word: str) -> bool:
-    """Whether a word means runs by their kind: `bench~3`, `bench@nightly`."""
+    """Whether a word means several runs: `bench~3`, `bench@nightly`, `bench-1,bench-2`."""
     chosen = _SET.fullmatch(word)
-    return chosen is not None and any(chosen.groups()[1:])
+    return "," in word or (chosen is not None and any(chosen.groups()[1:]))
 
 
-def without_runs_of(reference: Operand, candidates: Operand) -> Operand:
-    """The runs since a baseline that the reference has none of: with its own run on both sides they were not apart.
+def apart(reference: Operand, candidates: Operand) -> Operand:
+    """Of runs since a baseline those that the reference has none of: its own run on both sides would tie them.
 
-    Raises NotFoundError where that leaves none.
+    What was named otherwise stays as it was named. Raises NotFoundError where that leaves none.
     """
+    if not baselines_since(candidates.word):
+        return candidates
     ids = {one.run_id for one in reference.sets}
     others = tuple(one for one in candidates.sets if one.run_id not in ids)
     if not others:
@@ -150,7 +153,7 @@ def _chosen(
             measured = run_set(store, run.run_id)
         except (InvalidRunError, StoreError):
             continue  # nothing came home of it
-        if not any(item.invalid for item in measured.measurements):
+        if not any(item.invalid for item in asked_again(measured).measurements):
             found += 1
             yield measured
     if not found:

@@ -8,9 +8,10 @@ from orchestrator.compare.asked import Asked
 from orchestrator.compare.comparison import SetComparison
 from orchestrator.compare.diff import compare_many
 from orchestrator.compare.pooling import Operand
+from orchestrator.compare.possible import asked_again
 from orchestrator.errors import Eagle3Error, InvalidRunError, NotFoundError, StoreError
 from orchestrator.measurements import is_here, is_same_run, measurements_of
-from orchestrator.operands import baseline_operand, operand
+from orchestrator.operands import apart, baseline_operand, operand
 from orchestrator.records import Baseline, BaselineEntry, RunRecord
 from orchestrator.records.measurement import MeasurementSet
 from orchestrator.report.document.subject import BaselineMove, Reported, Subject
@@ -126,9 +127,10 @@ def _comparisons(
         operands = [Operand(label=one.run_id, sets=(one,)) for one in history[-2:]]
     elif reference is not None:
         held = {one.run_id for one in reference.sets}
-        operands = [reference, *(side for side in sides if {one.run_id for one in side.sets} != held)]
+        others = [side for side in sides if {one.run_id for one in side.sets} != held]
+        operands = [reference, *(apart(reference, side) for side in others)]
     else:
-        operands = list(sides)
+        operands = [*sides[:1], *(apart(sides[0], side) for side in sides[1:])]
     return compare_many(operands, asked) if len(operands) > 1 else ()
 
 
@@ -142,7 +144,7 @@ def _subjects(
         record = store.load_exact(measured.run_id) if is_known and not store.is_imported(measured.run_id) else None
         labels = store.labels(measured.run_id) if is_known else None
         yield Subject(
-            measured=measured,
+            measured=asked_again(measured),
             told=None if record is None or not store.has_figures(record) else review(store, record, question),
             note="" if labels is None else labels.note,
             tags=() if labels is None else labels.tags,

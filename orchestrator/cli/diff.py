@@ -80,19 +80,16 @@ def _sides(words: tuple[str, ...], name: str | None, *, alone: bool) -> "list[Op
 
     A reference's own run is none of the runs since it.
     """
-    from orchestrator.operands import baseline_operand, baseline_since, operand, without_runs_of
+    from orchestrator.operands import apart, baseline_operand, baselines_since, operand
 
     store = open_store()
     if name is None and len(words) == 1 and not alone:
-        name = baseline_since(words[0])
+        since = baselines_since(words[0])
+        name = since[0] if len(since) == 1 else None
     named = [] if name is None else [baseline_operand(store, name)]
     sides = [*named, *(operand(store, word) for word in words)]
-    asked = [*([""] if named else []), *words]
-    first = sides[0]
-    return [
-        without_runs_of(first, side) if side is not first and baseline_since(word) is not None else side
-        for word, side in zip(asked, sides, strict=True)
-    ]
+    first, *others = sides
+    return [first, *(apart(first, side) for side in others)]
 
 
 def _asked(how: dict[str, Any]) -> "Asked":

@@ -106,9 +106,10 @@ def _show_imported(store: Store, run_id: str, *, as_json: bool) -> None:
         told = {"tags": list(labels.tags), "note": labels.note}
         console.out_json({"run_id": run_id, **told, "measurements": dataclasses.asdict(measured)})
         return
+    from orchestrator.compare.possible import asked_again
     from orchestrator.report.measured_text import measured_text
 
-    console.out(measured_text(measured, console.width()))
+    console.out(measured_text(asked_again(measured), console.width()))
     _show_labels(labels)
 
 

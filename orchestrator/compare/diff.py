@@ -82,10 +82,15 @@ def is_unsure(found: SetComparison, asked: Asked) -> bool:
     )
 
 
+def is_same(ours: Operand, theirs: Operand) -> bool:
+    """Whether the sides mean the very same runs."""
+    return {one.run_id for one in ours.sets} == {one.run_id for one in theirs.sets}
+
+
 def _compared(ours: Operand, theirs: Operand, asked: Asked) -> SetComparison:
     mine, other = pooled(ours, asked.keeps), pooled(theirs, asked.keeps)
     pairs = matched(mine, other, implied(asked.vary))
-    same = {one.run_id for one in ours.sets} == {one.run_id for one in theirs.sets}
+    same = is_same(ours, theirs)
     cases = tuple(
         compare_case(a, b, asked, typed=theirs.is_typed or ours.is_typed, same=same and same_numbers(a, b))
         for a, b in pairs.pairs

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 
 from orchestrator.compare.asked import Asked
 from orchestrator.compare.comparison import CaseComparison, Comparison
-from orchestrator.compare.diff import compare_case, decides
+from orchestrator.compare.diff import compare_case, decides, is_same
 from orchestrator.compare.fingerprint import implied, require_known, value_of
 from orchestrator.compare.pooling import Case, Operand, put_together
+from orchestrator.compare.same_work import same_numbers
 from orchestrator.compare.statistics import adjust
 from orchestrator.compare.stats import Estimate
 from orchestrator.records.measurement import Measurement
@@ -54,7 +55,7 @@ def pivot(operands: Sequence[Operand], key: str, asked: Asked) -> tuple[PivotTab
     varied = dataclasses.replace(asked, vary=(*asked.vary, key))
     tables: list[PivotTable] = []
     for rest, cells in _grouped(operands, key, asked).items():
-        tables += _tables(rest, cells, tuple(item.label for item in operands), key, varied)
+        tables += _tables(rest, cells, operands, key, varied)
     return _corrected(tables)
 
 
@@ -74,9 +75,10 @@ def _grouped(operands: Sequence[Operand], key: str, asked: Asked) -> dict[Case, 
     }
 
 
-def _tables(rest: Case, cells: Cells, columns: tuple[str, ...], key: str, asked: Asked) -> list[PivotTable]:
+def _tables(rest: Case, cells: Cells, operands: Sequence[Operand], key: str, asked: Asked) -> list[PivotTable]:
+    columns = tuple(item.label for item in operands)
     values = sorted({value for value, _ in cells}, key=_numerically)
-    compared = {at: _against(at, cells, values, len(columns), asked) for at in cells}
+    compared = {at: _against(at, cells, values, operands, asked) for at in cells}
     metrics: dict[str, tuple[str, str]] = {}
     for item in cells.values():
         itself = compare_case(item, item, dataclasses.replace(asked, force=True), typed=False).comparisons
@@ -101,14 +103,17 @@ def _tables(rest: Case, cells: Cells, columns: tuple[str, ...], key: str, asked:
     ]
 
 
-def _against(at: tuple[str, int], cells: Cells, values: Sequence[str], columns: int, asked: Asked) -> CaseComparison:
+def _against(
+    at: tuple[str, int], cells: Cells, values: Sequence[str], operands: Sequence[Operand], asked: Asked
+) -> CaseComparison:
     """With the first column of its row; with one column alone, with the first row. The reference with itself."""
-    value, _ = at
-    reference = cells.get((value, 0) if columns > 1 else (values[0], 0), cells[at])
+    value, column = at
+    reference = cells.get((value, 0) if len(operands) > 1 else (values[0], 0), cells[at])
     mine = cells[at]
+    same = column > 0 and is_same(operands[column], operands[0]) and same_numbers(mine, reference)
     names = tuple(dict.fromkeys(item.metric for side in (mine, reference) for item in side.series))
     each = dataclasses.replace(asked, metrics=asked.metrics or names)  # also what the reference has not
-    return compare_case(mine, reference, each, typed=False)
+    return compare_case(mine, reference, each, typed=False, same=same)
 
 
 def _cell(case: CaseComparison | None, metric: str) -> Cell | None:

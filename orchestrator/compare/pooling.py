@@ -2,7 +2,9 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
+from orchestrator.compare.possible import asked_again
 from orchestrator.compare.statistics import merge_series
 from orchestrator.records.measurement import Fact, Measurement, MeasurementSet, Series
 
@@ -15,13 +17,15 @@ class Operand:
 
     label: str
     sets: tuple[MeasurementSet, ...]
+    word: str = ""
+    """What was asked for, as it was written; the label of a single run is its id."""
     notes: tuple[str, ...] = ()
     """What is to be known of how it was put together."""
 
-    @property
+    @cached_property
     def measurements(self) -> tuple[Measurement, ...]:
-        """Those of all its runs."""
-        return tuple(item for one in self.sets for item in one.measurements)
+        """Those of all its runs; a load whose figures cannot be is none."""
+        return tuple(item for one in self.sets for item in asked_again(one).measurements)
 
     @property
     def is_typed(self) -> bool:

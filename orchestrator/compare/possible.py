@@ -4,10 +4,11 @@ For what people type, a baseline's numbers and expectations: a condition that al
 whatever a run does. And for what was measured, here or by another tool: such a load is no measurement.
 """
 
+import dataclasses
 from collections.abc import Iterator, Sequence
 
 from orchestrator.compare.metrics import BONUS_IN, METRICS, Metric, metric_of
-from orchestrator.records.measurement import Fact, Measurement, Series
+from orchestrator.records.measurement import Fact, Measurement, MeasurementSet, Series
 from remote_payload.schema.job import MAX_STEPS
 
 LENGTHS = frozenset(name for name in METRICS if name.startswith("accept_length"))
@@ -44,6 +45,16 @@ def impossible_figures(one: Measurement) -> tuple[str, ...]:
             value, words = told
             found.append(f"`{series.metric}` cannot be {value:.6g}: expected {words}")
     return tuple(found)
+
+
+def asked_again(kept: MeasurementSet) -> MeasurementSet:
+    """The set with every load whose figures cannot be as no measurement: what kept it earlier may not have asked."""
+    return dataclasses.replace(kept, measurements=tuple(map(_asked_again, kept.measurements)))
+
+
+def _asked_again(one: Measurement) -> Measurement:
+    found = tuple(told for told in impossible_figures(one) if told not in one.invalid)
+    return dataclasses.replace(one, invalid=(*one.invalid, *found)) if found else one
 
 
 def _beyond(series: Series, metric: Metric, width: int | None) -> tuple[float, str] | None:

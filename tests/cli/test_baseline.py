@@ -66,6 +66,24 @@ def test_what_cannot_be_is_not_promoted(
     assert expected in " ".join(answer.err.split())
 
 
+def test_what_was_imported_before_such_figures_were_refused_is_no_measurement_anywhere(
+    store: Store, eagle: Eagle
+) -> None:
+    keys = ("1", "2", "3")
+    series = Series(metric="output_throughput_tok_s", unit="tok/s", definition="d", level="run", keys=keys, y=(1, 2, 3))
+    for name, values in (("old", (-1.0, 90.0, 91.0)), ("good", (89.0, 90.0, 91.0))):
+        made = Measurement(case=(), series=(dataclasses.replace(series, y=values),))
+        store.add_imported(dataclasses.replace(imported(name), measurements=(made,)), b"raw")
+    why = "`output_throughput_tok_s` cannot be -1: expected no negative number of tok/s"
+    for words in (("diff", "old", "good"), ("diff", "good", "old", "--force")):
+        answer = eagle(*words)
+        assert (answer.code, why in " ".join(answer.out.split())) == (5, True)
+    judged = eagle("expect", "old", "--that", "output_throughput_tok_s >= 1", "--json")
+    assert (judged.code, judged.json["expectations"][0]["reason"]) == (8, why)
+    assert why in " ".join(eagle("runs", "show", "old").out.split())
+    assert why in eagle("report", "old", "good", "--format", "csv").out
+
+
 def test_the_baseline_of_a_run(store: Store, eagle: Eagle) -> None:
     put_run(store, "run-a1", 0.7)
     done = eagle("baseline", "set", "best", "run-a", "--note", "from the paper")
@@ -92,7 +110,7 @@ def test_a_baseline_outlives_its_run(store: Store, eagle: Eagle) -> None:
     put_run(store, "run-b2", 0.7)
     eagle("baseline", "set", "best", "run-a1")
     assert eagle("runs", "rm", "run-a1").code == 0
-    assert eagle("diff", "run-b2", "--against", "best", "--json").json["verdict"] == "equivalent"
+    assert eagle("diff", "run-b2", "--against", "best", "--json").json["verdict"] == "inconclusive"
     assert "12 prompts" in eagle("baseline", "show", "best").out
 
 
@@ -240,7 +258,7 @@ def test_a_projects_baselines_lie_in_its_folder_and_go_with_it(store: Store, eag
     shutil.copytree(project / "baselines", project / "perf")
     shutil.rmtree(store.home)  # another laptop
     put_run(store, "run-b2", 0.7)
-    assert eagle("diff", "run-b2", "--against", "main", "--json").json["verdict"] == "equivalent"
+    assert eagle("diff", "run-b2", "--against", "main", "--json").json["verdict"] == "inconclusive"
     assert eagle("baseline", "list", "--json").json["folder"] == str(project / "perf")
 
 

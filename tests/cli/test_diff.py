@@ -177,6 +177,15 @@ def test_sets_of_runs_by_number_tag_and_baseline(store: Store, eagle: Eagle) -> 
         assert [run["run_id"] for run in told["reference"]["runs"]] == ["bench-3"]
         assert [run["run_id"] for run in told["this"]["runs"]] == ["bench-5", "bench-4"]  # never its own
         assert told["notes"] == ["bench-3 is what is compared with: left out of the other side"]
+    for words in (("bench@main..,bench-1",), ("bench@main..,bench-1", "--against", "main")):
+        told = eagle("diff", *words, "--json").json["comparisons"][0]
+        assert [run["run_id"] for run in told["this"]["runs"]] == ["bench-5", "bench-4", "bench-1"]
+        assert told["notes"] == ["bench-3 is what is compared with: left out of the other side"]
+    page = eagle("report", "bench@main..,bench-1", "--baseline", "main", "--format", "json").json
+    assert "left out of the other side" in json.dumps(page)
+    that = ("--that", "output_throughput_tok_s >= 0.5 * baseline:main")
+    judged = eagle("expect", "bench@main..,bench-1", *that, "--json").json["expectations"][0]
+    assert judged["comparison"]["n_ours"] == 3
     assert eagle("diff", "bench@main~1..", "--json").json["comparisons"][0]["this"]["label"] == "bench-5"
     alone = eagle("diff", "bench@main..", "--by", "side", "--json").json["tables"][0]
     assert alone["columns"] == ["bench@main.."]
@@ -190,6 +199,18 @@ def test_sets_of_runs_by_number_tag_and_baseline(store: Store, eagle: Eagle) -> 
     assert "tags of bench runs: nightly" in eagle("diff", "bench-0", "bench@weekly").err
     assert eagle("diff", "bench-0", "bench@mane..").code == 6
     assert eagle("diff", "bench-0", "bench~2..").code == 2
+
+
+def test_a_table_of_a_run_and_itself_says_that_it_is_the_same_run(store: Store, eagle: Eagle) -> None:
+    put_served(store, "one")
+    put_served(store, "other", accept=0.6)
+    again = eagle("diff", "one", "one", "other", "--by", "side", "--json")
+    cells = again.json["tables"][0]["rows"][-1]["cells"]
+    assert cells[0]["comparison"] is None
+    assert (cells[1]["comparison"]["verdict"], cells[1]["comparison"]["change"]["value"]) == ("the same run", None)
+    assert cells[2]["comparison"]["verdict"] != "the same run"
+    shown = eagle("diff", "one", "one", "--by", "side")
+    assert (shown.code, "the same run" in shown.out, "inconclusive" in shown.out) == (0, True, False)
 
 
 def test_a_set_leaves_out_what_is_not_valid(store: Store, eagle: Eagle) -> None:

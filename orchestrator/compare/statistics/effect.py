@@ -91,7 +91,7 @@ def t_test(effect: Effect, name: str) -> Test:
 
 def unseen_share(samples: int, confidence: float = CONFIDENCE) -> float:
     """The largest share of others that may be unlike `samples` equal ones: Clopper-Pearson's limit of 0 in n."""
-    return 1 - (1 - confidence) ** (1 / samples)
+    return -math.expm1(math.log1p(-confidence) / samples)
 
 
 def alike_change(effect: Effect, margin: float, *, shares: bool) -> tuple[Estimate, str]:
