@@ -54,7 +54,10 @@ class BenchJob(Record):
     ready_timeout_s: float = 1800.0
     prompts: str = "bundled"
     """`bundled`, `random`, or a JSONL file: `input_ids` (with n_prompt_tokens), `messages`, or `text`/`prompt`."""
+    heldout_prompts: str | None = None
+    """A second JSONL: `prompts` are then ones the drafter was trained on, these not, and acceptance is told of each."""
     max_prompts: int | None = None
+    """Of each file."""
     max_new_tokens: int = 256
     ignore_eos: bool = False
     temperature: float = 0.0
@@ -94,6 +97,10 @@ class BenchJob(Record):
             f"`{', '.join(given)}` without a `draft` would be left out: name the drafter's folder",
         )
         require(
+            self.heldout_prompts is None or self.prompts not in ("bundled", "random"),
+            "`heldout_prompts` stand beside `prompts` that are a JSONL file of training prompts",
+        )
+        require(
             self.prompts != "random" or self.random_tokens_ok,
             "random tokens say nothing about acceptance: they need `random_tokens_ok`",
         )
@@ -107,7 +114,17 @@ class BenchJob(Record):
 
 def _require_words(job: BenchJob) -> None:
     """What becomes a path or a word of a command."""
-    for name in ("model", "draft", "prompts", "algorithm", "dtype", "quantization", "server_python", "api_key_env"):
+    for name in (
+        "model",
+        "draft",
+        "prompts",
+        "heldout_prompts",
+        "algorithm",
+        "dtype",
+        "quantization",
+        "server_python",
+        "api_key_env",
+    ):
         word = getattr(job, name)
         require(word is None or (word.strip() != "" and "\0" not in word), f"`{name}` must not be empty")
     for name in ("exec_prefix", "server_args", "server_environment"):

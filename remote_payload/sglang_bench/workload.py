@@ -36,6 +36,8 @@ class Workload:
     """How messages became ids."""
     once: int | None = None
     """How many are asked where the job does not say; None = all."""
+    heldout_from: int | None = None
+    """Index of the first held-out prompt; None = the job tells no splits apart."""
 
     def facts(self, job: BenchJob) -> WorkloadFacts:
         """As the result tells it."""
@@ -47,6 +49,7 @@ class Workload:
             prompt_tokens=sum(known) if len(known) == len(self.prompts) else None,
             sha256=digest(self.prompts),
             prompt_sha256=tuple(hashlib.sha256(_sent(prompt)).hexdigest()[:12] for prompt in self.prompts),
+            heldout_from=self.heldout_from,
             max_new_tokens=job.max_new_tokens,
             ignore_eos=job.ignore_eos,
             temperature=job.temperature,
@@ -66,6 +69,8 @@ def load(job: BenchJob, spare: int) -> Workload:
         return _bundled(job)
     if job.prompts == "random":
         return _random(job, spare)
+    if job.heldout_prompts is not None:
+        return _both(job, spare)
     path = Path(os.path.expanduser(job.prompts))  # `~nobody` stays as it is
     kept, others = _choose(path, job, spare)
     rows = dict(_rows(path, {*kept, *others}))
@@ -74,6 +79,18 @@ def load(job: BenchJob, spare: int) -> Workload:
         raise rows_failure(f"prompts of one kind are needed, {path} holds several: {', '.join(forms)}")
     form = next(form for form, _ in rows.values())
     return _workload(str(path), form, [rows[line][1] for line in kept], [rows[line][1] for line in others])
+
+
+def _both(job: BenchJob, spare: int) -> Workload:
+    """Training prompts, then held-out ones; `max_prompts` of each. Raises JobFailure(rows)."""
+    train = load(replace(job, heldout_prompts=None), spare)
+    heldout = load(replace(job, prompts=str(job.heldout_prompts), heldout_prompts=None), spare)
+    if train.form != heldout.form:
+        words = f"{train.form} in {train.source}, {heldout.form} in {heldout.source}"
+        raise rows_failure(f"prompts of one kind are needed, found: {words}")
+    source = f"{train.source} and, held out, {heldout.source}"
+    prompts, beyond = [*train.prompts, *heldout.prompts], [*train.spare, *heldout.spare]
+    return replace(_workload(source, train.form, prompts, beyond), heldout_from=len(train.prompts))
 
 
 def as_text(workload: Workload) -> Workload:

@@ -193,3 +193,25 @@ def test_random_prompts_stay_in_the_vocabulary(tmp_path: Path) -> None:
 def test_random_tokens_are_refused_unless_they_are_allowed() -> None:
     with pytest.raises(ValueError, match="random tokens say nothing about acceptance"):
         job(prompts="random")
+
+
+def test_training_prompts_then_held_out_ones(tmp_path: Path) -> None:
+    heldout = tmp_path / "heldout.jsonl"
+    heldout.write_text("".join(json.dumps({"input_ids": [9, 9, n]}) + "\n" for n in range(4)), "utf-8")
+    both = read(
+        tmp_path, [{"input_ids": [n, 5]} for n in range(6)], spare=1, heldout_prompts=str(heldout), max_prompts=3
+    )
+    assert [len(prompt.input_ids or ()) for prompt in both.prompts] == [2, 2, 2, 3, 3, 3]
+    assert [prompt.index for prompt in both.prompts] == list(range(6))
+    assert [len(prompt.input_ids or ()) for prompt in both.spare] == [2, 3]
+    assert both.facts(job()).heldout_from == 3
+    assert read(tmp_path, [{"input_ids": IDS}]).facts(job()).heldout_from is None
+
+
+def test_two_splits_are_of_one_form_and_from_files(tmp_path: Path) -> None:
+    heldout = tmp_path / "heldout.jsonl"
+    heldout.write_text('{"text": "Once"}\n', "utf-8")
+    with pytest.raises(JobFailure, match=r"one kind are needed, found: token_ids in .* text in"):
+        read(tmp_path, [{"input_ids": IDS}], heldout_prompts=str(heldout))
+    with pytest.raises(ValueError, match="`heldout_prompts` stand beside"):
+        job(heldout_prompts="/held.jsonl")
