@@ -30,6 +30,8 @@ BUNDLED = "jobs/"
 """How the sources of the tool's own defaults begin."""
 UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
+MOST_BYTES = 2**63 - 1
+"""What a size can be on a host."""
 _SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,6})?) ?([A-Za-z]*)")
 
 
@@ -154,7 +156,10 @@ def parse_size(text: str, source: str) -> int:
         raise JobFileError(
             f"{source}: expected a size with its unit, like `20GiB`, `512MiB` or `16GB`, found: {text[:40]!r}"
         )
-    return int(float(found.group(1)) * unit)
+    size = int(float(found.group(1)) * unit)
+    if size > MOST_BYTES:
+        raise JobFileError(f"{source}: no machine has so much: {text[:40]}")
+    return size
 
 
 def _read(path: Path, kind: str) -> dict[str, Any]:

@@ -30,6 +30,8 @@ from remote_payload.schema import (
     SweepRequest,
     to_json,
 )
+from remote_payload.schema.housekeeping import GcRequest
+from remote_payload.schema.schedule import ScheduleRequest
 from remote_payload.schema.top import TopRequest
 
 if TYPE_CHECKING:
@@ -47,6 +49,8 @@ Request = (
     | SweepRequest
     | GatherRequest
     | IdentifyRequest
+    | ScheduleRequest
+    | GcRequest
 )
 
 NOISE_S = 10.0
@@ -86,6 +90,7 @@ _ERRORS: dict[str, type[Eagle3Error]] = {
     "root_not_writable": HostNotReadyError,
     "disk_full": HostNotReadyError,
     "supervisor_did_not_start": HostNotReadyError,
+    "schedule_refused": HostNotReadyError,
     "payload_bug": PayloadBugError,
 }
 

@@ -1,0 +1,61 @@
+"""`eagle3-remote gc`: housekeeping on a host."""
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from orchestrator.cli import console
+from orchestrator.cli.options import accept_new_option, host_option, json_option, open_session, tell_what_matters
+from orchestrator.errors import HostNotReadyError
+from orchestrator.store import Store
+
+if TYPE_CHECKING:
+    from remote_payload.schema.housekeeping import GcRules
+
+
+@click.command()
+@host_option(required=True)
+@click.option("--older-than", metavar="TIME", help="What ended longer ago than that, e.g. 30d or 12h.")
+@click.option("--keep-newest", type=click.IntRange(min=0), metavar="N", help="Keep the N newest runs and sweeps.")
+@click.option("--max-size", metavar="SIZE", help="The oldest, until the tool's folder takes no more, e.g. 20GiB.")
+@click.option("--uncollected", is_flag=True, help="Also what this laptop has not brought home.")
+@click.option("--runs", "kinds", flag_value="run", multiple=True, help="Only single runs.")
+@click.option("--sweeps", "kinds", flag_value="sweep", multiple=True, help="Only sweeps, each with all its units.")
+@click.option("--payloads", "kinds", flag_value="payload", multiple=True, help="Only the tool's own files there.")
+@click.option("--apply", is_flag=True, help="Take it away. Without this nothing is changed.")
+@accept_new_option
+@json_option
+def gc(host_name: str, *, apply: bool, accept_new: bool, as_json: bool, **limits: Any) -> None:
+    """Make room on a host: show what could go and why the rest stays; --apply takes it away.
+
+    Without a limit no run and no sweep goes, only payloads that nothing needs. What is not over, what a run on its way
+    or a schedule needs, and what this laptop has not brought home always stays.
+    """
+    from orchestrator.housekeeping import collect_garbage
+    from orchestrator.report.housekeeping_text import gc_json, gc_text
+
+    rules = _rules(**limits)
+    with open_session(host_name, tell_what_matters, accept_new=accept_new) as session:
+        found = collect_garbage(session, Store.default(), rules, apply=apply)
+    if as_json:
+        console.out_json(gc_json(host_name, found.items, found.totals, applied=apply))
+    else:
+        console.out(gc_text(host_name, found.items, found.totals, applied=apply, width=console.width()))
+    if found.failed:
+        raise HostNotReadyError(f"on `{host_name}` could not be taken away whole: {len(found.failed)}")
+
+
+def _rules(
+    *, older_than: str | None, keep_newest: int | None, max_size: str | None, kinds: tuple[str, ...], uncollected: bool
+) -> "GcRules":
+    from orchestrator.jobfile import parse_size
+    from orchestrator.waiting import duration_s
+    from remote_payload.schema.housekeeping import GcRules
+
+    return GcRules(
+        kinds=kinds or ("run", "sweep", "payload"),  # type: ignore[arg-type] # by the options above
+        older_than_s=None if older_than is None else duration_s(older_than, "--older-than"),
+        keep_newest=keep_newest,
+        max_bytes=None if max_size is None else parse_size(max_size, "--max-size"),
+        uncollected=uncollected,
+    )

@@ -1,0 +1,57 @@
+"""`gc` from the laptop: what it has at home, told to the host, which says what may go and takes it away."""
+
+from dataclasses import dataclass
+
+from orchestrator.errors import ProtocolError
+from orchestrator.following import ANSWER_S
+from orchestrator.remote.session import HostSession
+from orchestrator.remote.verbs import new_nonce
+from orchestrator.store import Store
+from remote_payload.schema import TERMINAL_PHASES
+from remote_payload.schema.frames import GcFrame
+from remote_payload.schema.housekeeping import GcItem, GcRequest, GcRules, GcTotals, HomeRun
+
+
+@dataclass(frozen=True, kw_only=True)
+class Garbage:
+    """What the host said of everything under its root, and what became of it."""
+
+    items: tuple[GcItem, ...]
+    totals: GcTotals
+    applied: bool
+
+    @property
+    def failed(self) -> tuple[GcItem, ...]:
+        """What was to go and is not gone, all of it."""
+        return tuple(item for item in self.items if self.applied and item.goes and not item.removed)
+
+
+def collect_garbage(session: HostSession, store: Store, rules: GcRules, *, apply: bool) -> Garbage:
+    """Ask the host what may go by these rules; with `apply` it goes. Raises HostError, ProtocolError."""
+    request = GcRequest(
+        nonce=new_nonce(), root=session.host.root, rules=rules, home=at_home(session.name, store), apply=apply
+    )
+    items: list[GcItem] = []
+    totals = None
+    for frame in session.frames("gc", request, ANSWER_S):
+        if isinstance(frame, GcFrame):
+            items += frame.items
+            totals = frame.totals or totals
+    if totals is None:
+        raise ProtocolError("the host ended its answer to `gc` without its totals")
+    if any(item.removed and not (apply and item.goes) for item in items):
+        raise ProtocolError("the host says that it removed what it was not asked to")
+    return Garbage(items=tuple(items), totals=totals, applied=apply)
+
+
+def at_home(host_name: str, store: Store) -> tuple[HomeRun, ...]:
+    """Runs of this host that are over and here, by what a listing tells; one that cannot be read here is not."""
+    return tuple(
+        HomeRun(
+            run_id=run.run_id,
+            created_unix_s=run.created_unix_s,
+            whole=store.run_dir(run.run_id).manifest.is_file(),
+        )
+        for run in store.list()
+        if run.host == host_name and run.phase in TERMINAL_PHASES and run.created_unix_s is not None
+    )

@@ -1,0 +1,35 @@
+"""Making room on a host over a real sshd: what is at home goes, what is not stays, and the store keeps what it has."""
+
+from pathlib import Path
+
+from tests.support.host_runs import wait_for_phase
+from tests.support.laptop import Laptop
+from tests.support.sshd import SshServer
+
+SWEEP = '[sweep]\njob = "selftest"\n[sweep.base]\nresult_bytes = 10\n[[sweep.points]]\nresult_bytes = 1\n'
+
+
+def test_what_is_at_home_goes_and_the_rest_stays(laptop: Laptop, server: SshServer, tmp_path: Path) -> None:
+    (tmp_path / "one.toml").write_text(SWEEP, encoding="utf-8")
+    root = server.home / ".eagle3-remote"
+    for run_id, more in (("home", ()), ("away", ("--detach",)), ("going", ("--detach", "--duration-s", "600"))):
+        assert laptop.run("run", "selftest", "--host", "gpu1", "--run-id", run_id, *more).code == 0
+    assert laptop.run("sweep", "run", str(tmp_path / "one.toml"), "--host", "gpu1", "--run-id", "night").code == 0
+    wait_for_phase(server, "away", "succeeded")
+    idle = laptop.run("gc", "--host", "gpu1")
+    assert (idle.code, "nothing would go" in idle.out, "no limit was given" in idle.out) == (0, True, True), idle.err
+    dry = laptop.run("gc", "--host", "gpu1", "--older-than", "0s", "--json")
+    (told,) = dry.objects
+    assert {one["name"] for one in told["items"] if one["goes"]} == {"home", "night"}
+    assert (root / "runs" / "home").is_dir()
+    done = laptop.run("gc", "--host", "gpu1", "--older-than", "0s", "--apply")
+    assert done.code == 0, done.err
+    assert "gone, " in done.out
+    assert {path.name for path in (root / "runs").iterdir()} == {"away", "going"}
+    assert laptop.run("runs", "show", "home").code == laptop.run("sweep", "report", "night").code == 0
+    assert laptop.run("cancel", "going").code == 0
+    everything = laptop.run("gc", "--host", "gpu1", "--keep-newest", "0", "--uncollected", "--apply", "--json")
+    assert everything.code == 0, everything.err
+    assert list((root / "runs").iterdir()) == list((root / "trash").iterdir()) == []
+    for wrong in (("--older-than", "30"), ("--max-size", "99999999TiB"), ("--max-size", "20")):
+        assert laptop.run("gc", "--host", "gpu1", *wrong).code == 2
