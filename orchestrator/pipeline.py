@@ -50,6 +50,7 @@ __all__ = [
     "is_home",
     "logs",
     "new_run_id",
+    "python_for",
     "run",
     "session",
     "status",
@@ -75,7 +76,7 @@ def run(order: Order, session: HostSession, store: Store, tell: Tell) -> RunReco
     """
     values = secret_values(session.host)
     for trust in (not order.fresh_python, False):
-        python = _python(order, session, store, tell, trust=trust)
+        python = python_for(order, session, store, tell, trust=trust)
         try:
             done = _launch_and_follow(order, record_of(order, session, python), session, store, tell, values)
             _remember(done, session, store)
@@ -186,7 +187,7 @@ def _launch_and_follow(
         raise
 
 
-def _python(order: Order, session: HostSession, store: Store, tell: Tell, *, trust: bool) -> str:
+def python_for(order: Order, session: HostSession, store: Store, tell: Tell, *, trust: bool) -> str:
     """The interpreter for the job: remembered from the last run on this host, or looked for now."""
     job = at_host(order.planned, session.name, session.host).job
     remembered = (store.host_note(_host_key(session)) or {}).get(_note_key(job)) if trust else None

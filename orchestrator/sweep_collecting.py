@@ -57,7 +57,7 @@ def _bring(batch: tuple[str, ...], session: HostSession, store: Store, tell: Tel
         try:
             if run_id in receivers and _settled(receivers[run_id], session, store):
                 continue
-            pipeline.attach(session, run_id, store, _only_trouble(tell))
+            pipeline.attach(session, run_id, store, only_trouble(tell))
         except (NotFoundError, ProtocolError, ClaimedError) as error:
             problems.append(f"{run_id}: {error.message}")
     return problems
@@ -119,7 +119,7 @@ def _begin_all(sweep_id: str, session: HostSession, store: Store) -> None:
             store.begin(RunRecord(host=host, spec=spec))
 
 
-def _only_trouble(tell: Tell) -> Tell:
+def only_trouble(tell: Tell) -> Tell:
     """Of a unit that is over nobody wants its life told again, but a broken link."""
 
     def quiet(update: Update) -> None:

@@ -9,6 +9,7 @@ import click
 from orchestrator.cli import console, showing
 from orchestrator.cli.asked import question
 from orchestrator.cli.ending import end
+from orchestrator.cli.every import every_options, make_schedule, take_every
 from orchestrator.cli.expect import junit_option
 from orchestrator.cli.live import watching
 from orchestrator.cli.options import Decorator, accept_new_option, host_option, open_session, open_store
@@ -35,7 +36,7 @@ def launch_options() -> Decorator:
     def decorate(command: Any) -> Any:
         for option in reversed(options):
             command = option(command)
-        return waiting_options()(command)
+        return waiting_options()(every_options()(command))
 
     return decorate
 
@@ -53,6 +54,9 @@ def launch(kind: str, flags: dict[str, Any]) -> None:
     junit = flags.pop("junit")
     if detach and junit is not None:
         raise UsageError("--junit waits for the run's end, --detach does not", hint="give it to `attach`")
+    every = take_every(flags)
+    if every is not None and (detach or junit is not None):
+        raise UsageError("--every launches nothing now: it goes with neither --detach nor --junit")
     waiting = take_wish(flags).waiting(config.load(config.here()).host(host_name).leases)
     run_id, accept_new, find = flags.pop("run_id"), flags.pop("accept_new"), flags.pop("find_python")
     store = open_store()
@@ -67,6 +71,9 @@ def launch(kind: str, flags: dict[str, Any]) -> None:
         watching(as_json=as_json) as tell,
         open_session(host_name, tell, accept_new=accept_new) as session,
     ):
+        if every is not None:
+            make_schedule(order, every, session, as_json=as_json)
+            return
         record = run_job(order, session, store, tell)
     if waiting is not None and (start := start_words(waiting)) is not None:
         console.note(f"starts at {start}")

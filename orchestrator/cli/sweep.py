@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from orchestrator.cli import console, showing
+from orchestrator.cli.every import every_options, make_schedule, take_every
 from orchestrator.cli.groups import ToldGroup
 from orchestrator.cli.live import watching
 from orchestrator.cli.options import (
@@ -47,6 +48,7 @@ def sweep() -> None:
 @accept_new_option
 @json_option
 @waiting_options()
+@every_options()
 def run(file: Path | None, host_name: str, assigned: tuple[str, ...], run_id: str | None, **asked: Any) -> None:
     """Run the points of a sweep FILE on a host; without one, steps, width and draft tokens of a served benchmark.
 
@@ -60,7 +62,7 @@ def run(file: Path | None, host_name: str, assigned: tuple[str, ...], run_id: st
 
     named = {key: asked[key] for key in ("model", "draft", "prompts")}
     settings = config.load(config.here())
-    waiting = take_wish(asked).waiting(settings.host(host_name).leases)
+    at_times, waiting = take_every(asked), take_wish(asked).waiting(settings.host(host_name).leases)
     asked_file = read(jobfile.bundled_folder() / "sweep.toml" if file is None else file)
     wanted = sweeping.wanted(asked_file, shared_settings(assigned, named), settings, host_name)
     store = open_store()
@@ -81,6 +83,9 @@ def run(file: Path | None, host_name: str, assigned: tuple[str, ...], run_id: st
     ):
         job = sweeping.job_at(wanted, session)
         order = Order(planned=jobfile.PlannedJob(job=job, settings=wanted.settings), run_id=run_id, waiting=waiting)
+        if at_times is not None:
+            make_schedule(order, at_times, session, as_json=asked["as_json"])
+            return
         record = sweeping.launch(order, session, store, tell)
         if not asked["detach"]:
             follow_home(run_id, session, store, tell)

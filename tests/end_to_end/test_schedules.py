@@ -1,0 +1,100 @@
+"""`--every` and `schedule`, from the command line to a host's crontab and back."""
+
+import json
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.support.engines import crontab_at, environment
+from tests.support.host_runs import wait_for_phase
+from tests.support.laptop import Laptop
+from tests.support.sshd import ServerOptions, SshServer, running_sshd
+
+EVERY = ("run", "selftest", "--host", "gpu1", "--every")
+
+
+@pytest.fixture
+def server(tmp_path: Path):  # type: ignore[no-untyped-def]
+    """A host with a crontab of its own: a script first on PATH."""
+    crontab_at(tmp_path)
+    path = environment(tmp_path)["PATH"]
+    with running_sshd(tmp_path / "gpu1", ServerOptions(environment={"PATH": path})) as running:
+        yield running
+
+
+def fire(tmp_path: Path) -> None:
+    """What cron does at the next full minute."""
+    (line,) = (tmp_path / "crontab").read_text().splitlines()
+    command = line.split(maxsplit=5)[5].replace("\\%", "%")
+    subprocess.run(["/bin/sh", "-c", command], env={"PATH": "/usr/bin:/bin"}, check=True, timeout=60)
+
+
+def test_from_the_order_to_the_runs_at_home(laptop: Laptop, server: SshServer, tmp_path: Path) -> None:
+    made = laptop.run(*EVERY, "0 22 * * mon-fri", "--run-id", "nightly")
+    assert made.code == 0, made.err
+    assert "nightly: `0 22 * * mon-fri` by cron of gpu1, whose zone is meant" in made.out
+    again = laptop.run(*EVERY, "0 22 * * mon-fri", "--run-id", "nightly", "--json")
+    assert again.objects[-1]["standings"][0]["schedule"]["schedule_id"] == "nightly"
+    record = server.home / ".eagle3-remote" / "schedules" / "nightly" / "schedule.json"
+    minute = int(time.time()) // 60 * 60
+    due = {"created_unix_s": minute - 1.0, "cron": time.strftime("%M %H * * *", time.localtime(minute))}
+    record.write_text(json.dumps({**json.loads(record.read_text()), **due}))
+    fire(tmp_path)
+    run_id = f"nightly.{time.strftime('%Y%m%d-%H%M', time.gmtime(minute))}"
+    wait_for_phase(server, run_id, "succeeded")
+    told = laptop.run("schedule", "list", "--host", "gpu1")
+    assert "1 fired" in told.out
+    history = laptop.run("schedule", "history", "nightly", "--host", "gpu1")
+    assert run_id in history.out
+    home = laptop.run("schedule", "collect", "nightly", "--host", "gpu1")
+    assert home.code == 0, home.err
+    assert f"{run_id}  succeeded" in home.out
+    assert "1 came home, 0 were here" in home.err
+    assert "0 came home, 1 were here" in laptop.run("schedule", "collect", "nightly", "--host", "gpu1").err
+    assert run_id in laptop.run("runs", "list", "--tag", "nightly").out
+
+
+def test_any_laptop_may_take_it_away(laptop: Laptop, new_laptop, server: SshServer, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    assert laptop.run(*EVERY, "@daily", "--run-id", "nightly").code == 0
+    other = new_laptop("other")
+    other.add_host("gpu1", server)
+    coming = other.run("schedule", "next", "nightly", "--host", "gpu1", "--count", "2")
+    assert (coming.code, coming.out.count("00:00")) == (0, 4 if time.timezone == 0 else 2), coming.out
+    assert other.run("schedule", "rm", "nightly", "--host", "gpu1").out == "removed from gpu1: nightly\n"
+    assert not (tmp_path / "crontab").exists()
+    gone = other.run("schedule", "rm", "nightly", "--host", "gpu1")
+    assert (gone.code, "no schedule of this id on this host: nightly" in gone.err) == (6, True), gone.err
+    assert "no schedule on gpu1" in other.run("schedule", "list", "--host", "gpu1").out
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (("--every", "0 22 * *"), "--every: expected five fields"),
+        (("--every", "@daily", "--at", "22:00"), "it goes with neither --at nor --after"),
+        (("--every", "@daily", "--detach"), "it goes with neither --detach nor --junit"),
+        (("--overlap",), "--engine and --overlap belong to --every"),
+        (("--every", "@daily", "--run-id", "x" * 60), "a schedule's id has at most 50 characters"),
+    ],
+)
+def test_what_makes_no_sense(laptop: Laptop, flags: tuple[str, ...], words: str) -> None:
+    refused = laptop.run("run", "selftest", "--host", "gpu1", *flags)
+    assert (refused.code, words in refused.err) == (2, True), refused.err
+
+
+def test_secrets_cannot_wait_for_cron(laptop: Laptop, server: SshServer, tmp_path: Path) -> None:
+    laptop.add_host("closed", server, settings='secrets = ["HF_TOKEN"]')
+    bench = ("run", "bench", "--host", "closed", "--model", "/m", "--attach-url", "http://127.0.0.1:1")
+    refused = laptop.run(*bench, "--every", "@daily", HF_TOKEN="hidden")
+    assert refused.code == 2, refused.err
+    assert "nobody is there to hand over the `secrets` of [hosts.closed]" in refused.err
+    assert not (tmp_path / "crontab").exists()
+    done = laptop.run(
+        "run", "selftest", "--host", "closed", "--every", "@daily", "--run-id", "plain", HF_TOKEN="hidden"
+    )
+    assert done.code == 0, done.err
+    written = (server.home / ".eagle3-remote" / "schedules" / "plain" / "schedule.json").read_text()
+    assert "hidden" not in written
+    assert json.loads(written)["spec"]["secret_names"] == []
