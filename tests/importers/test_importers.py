@@ -73,6 +73,23 @@ def test_a_copied_line_is_no_repeat() -> None:
     assert any("stand there twice" in text for text in found.unknown)
 
 
+@pytest.mark.parametrize(
+    ("version", "metrics", "throughput", "ttft", "accept"),
+    [
+        ("0.5.12", 18, 73.33955515, 0.2003925200, 1.4658385),
+        ("0.5.18", 24, 89.15145517, 0.1890568650, 1.4372760),
+    ],
+)
+def test_two_versions_between(version: str, metrics: int, throughput: float, ttft: float, accept: float) -> None:
+    (one,) = read(f"sglang_serving_{version}.jsonl").measurements
+    assert len(one.series) == metrics  # the newer one tells more percentiles
+    assert series(one, "output_throughput_tok_s").y == pytest.approx((throughput,))
+    assert series(one, "ttft_s").y == pytest.approx((ttft,))
+    assert series(one, "accept_length_pooled").y == pytest.approx((accept,))
+    assert {fact.name: fact.value for fact in one.hard}["num_draft_tokens"] == "4"
+    assert one.invalid == ()
+
+
 def test_other_settings_of_the_server_are_other_cases() -> None:
     other = {**LINE, "server_info": {**LINE["server_info"], "speculative_num_steps": 5}}
     assert {one.case[-1] for one in of(LINE, other).measurements} == {

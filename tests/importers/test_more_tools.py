@@ -13,7 +13,8 @@ from orchestrator.importers.kinds import measured
 from orchestrator.importers.source import Source
 from orchestrator.records.measurement import Measurement, MeasurementSet, Series
 
-AIPERF = json.loads((Path(__file__).parent / "data" / "aiperf_0.13.0.json").read_text())
+DATA = Path(__file__).parent / "data"
+AIPERF = json.loads((DATA / "aiperf_0.13.0.json").read_text())
 BATCH = {"run_name": "default", "batch_size": 2, "input_len": 32, "output_len": 32, "latency": 1.5,
          "input_throughput": 320.0, "output_throughput": 64.0, "overall_throughput": 85.33, "last_ttft": 0.5,
          "last_gen_throughput": 60.0, "acc_length": -1, "total_output_tokens": 64, "num_early_stopped": 0,
@@ -24,6 +25,10 @@ GRID = {"batch_size": 1, "steps": 3, "topk": 1, "num_draft_tokens": 4, "acc_leng
 
 def of(*values: dict[str, Any]) -> MeasurementSet:
     return measured(Source("file.json", "\n".join(json.dumps(value) for value in values).encode()))
+
+
+def read(name: str) -> MeasurementSet:
+    return measured(Source(name, (DATA / name).read_bytes()))
 
 
 def one_of(*values: dict[str, Any]) -> Measurement:
@@ -86,6 +91,34 @@ def test_a_batch_says_what_it_divides_by_and_minus_one_is_unknown() -> None:
     assert one_of({**BATCH, "total_output_tokens": 50, "output_throughput": 50.0}).warnings == (
         "50 output tokens came where 64 were asked for (file.json)",
     )
+
+
+def test_a_real_batch_of_two_versions() -> None:
+    found = read("sglang_batch_0.5.23.jsonl")
+    assert found.tool == "sglang one_batch_server"
+    one, two = found.measurements
+    assert [fact.value for fact in one.case] == ["spec", "1", "32", "32"]
+    told = series(one)
+    assert told["output_throughput_tok_s"].y == (100.59, 100.08)
+    assert told["output_throughput_tok_s"].definition == words.BATCH_OUTPUT  # random tokens to the full length
+    assert told["total_throughput_tok_s"].y == (133.4, 169.33)
+    assert told["ttft_s"].y == (0.1616, 0.0582)
+    assert told["accept_length_pooled"].y == (2.1,)
+    assert series(two)["output_throughput_tok_s"].y == (107.66, 123.79)
+    assert series(two)["e2e_s"].y == (0.6394, 0.562)
+    older = series(read("sglang_batch_0.5.18.jsonl").measurements[1])  # tells neither its tokens nor early ends
+    assert older["output_throughput_tok_s"].y == (151.42,)
+    assert older["output_throughput_tok_s"].definition == words.BATCH_OUTPUT
+    assert not any(item.invalid for item in found.measurements)
+
+
+def test_a_real_grid() -> None:
+    plain, spec = read("sglang_grid_0.5.23.jsonl").measurements
+    assert series(plain)["user_tok_s"].y == (74.892,)
+    assert series(spec)["user_tok_s"].y == (69.003,)
+    assert series(spec)["accept_length_pooled"].y == (1.631,)
+    told = {fact.name: fact.value for fact in spec.soft}
+    assert series(spec)["user_tok_s"].y[0] == pytest.approx(1.631 / float(told["step_time_s"] or 0), rel=1e-3)
 
 
 def test_a_batch_whose_answers_may_end_early_counts_other_tokens_and_is_no_repeat() -> None:
