@@ -23,6 +23,7 @@ COMMANDS = {
     "logs": ("orchestrator.cli.logs", "Show what a job printed."),
     "cancel": ("orchestrator.cli.cancel", "End a run and everything it started."),
     "hosts": ("orchestrator.cli.hosts", "List the configured hosts, or look at one."),
+    "gc": ("orchestrator.cli.gc", "Make room on a host: what could go, and why the rest stays."),
     "runs": ("orchestrator.cli.runs", "List, show, tag, export, import and remove the runs on this laptop."),
     "import": ("orchestrator.cli.import_", "Keep result files of other tools as runs, to compare with."),
     "baseline": ("orchestrator.cli.baseline", "Name a run or a number to compare with."),

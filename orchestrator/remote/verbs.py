@@ -30,6 +30,7 @@ from remote_payload.schema import (
     SweepRequest,
     to_json,
 )
+from remote_payload.schema.housekeeping import GcRequest
 from remote_payload.schema.schedule import ScheduleRequest
 from remote_payload.schema.top import TopRequest
 
@@ -49,6 +50,7 @@ Request = (
     | GatherRequest
     | IdentifyRequest
     | ScheduleRequest
+    | GcRequest
 )
 
 NOISE_S = 10.0
