@@ -37,6 +37,9 @@ def cancel(request: CancelRequest, send: Send) -> None:
     except Refusal as problem:  # there is no state to go by
         send(CancelFrame(answer=_cancel_unknown(run, request, problem, send)))
         return
+    if state.slurm is not None:
+        send(CancelFrame(answer=_cancel_job(run, state, request.grace_s, send)))
+        return
     if not state.is_terminal:
         state = _through_supervisor(run, state, request.grace_s, send)
     ended, survivors = leftovers.end(run, request.grace_s, LOOK_S)
@@ -45,6 +48,16 @@ def cancel(request: CancelRequest, send: Send) -> None:
     state = _noted(run, state, ended, survivors)
     answer = CancelAnswer(state=state, was_terminal=was_terminal, survivors=survivors, ended=ended)
     send(CancelFrame(answer=answer))
+
+
+def _cancel_job(run: RunDir, state: RunState, grace_s: float, send: Send) -> CancelAnswer:
+    """Of a run under Slurm: its processes are on another host, and Slurm ends them."""
+    if state.is_terminal:
+        return CancelAnswer(state=state, was_terminal=True)
+    from remote_payload.slurm.cancel import cancel_job  # noqa: PLC0415 - few hosts have a Slurm
+
+    _ask(run, grace_s)
+    return cancel_job(run, state, grace_s, lambda: send(PulseFrame()))
 
 
 def _known_state(run: RunDir, run_id: str) -> tuple[bool, RunState]:

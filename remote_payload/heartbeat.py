@@ -27,12 +27,15 @@ class Beat:
 class Heartbeat:
     """The supervisor's side. Raises OSError when the file cannot be made."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, locked: bool = True) -> None:
+        """`locked=False`: on a file system that hosts share, a host that died may keep the lock for ever."""
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        with contextlib.suppress(OSError):  # a file system without locks: readers then go by pid and start time
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX)  # readers hold it for microseconds: waiting is fine
         self._count = 0
         self._due_s = 0.0
+        if not locked:
+            return
+        with contextlib.suppress(OSError):  # a file system without locks: readers then go by pid and start time
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX)  # readers hold it for microseconds: waiting is fine
 
     def beat_when_due(self) -> None:
         """Count one beat if `BEAT_S` have passed since the last."""

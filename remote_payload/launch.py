@@ -108,6 +108,11 @@ def _write_spec(run: RunDir, spec_bytes: bytes) -> None:
 
 
 def _start(request: LaunchRequest, run: RunDir, origin: supervisor.Origin, claim: int) -> str:
+    if request.spec.slurm is not None:
+        from remote_payload.slurm.submit import submit  # noqa: PLC0415 - few hosts have a Slurm
+
+        return to_json(LaunchedFrame(state=submit(run, request.spec, request.secrets, origin.archive)))
+
     def body(report: Report) -> None:
         supervisor.supervise(run, request.spec, request.secrets, origin, report, claim)
 

@@ -9,7 +9,8 @@ from remote_payload.oom import UNKNOWN_OOM_KILLS, OomKills
 from remote_payload.schema import Failure
 from remote_payload.schema.run import RunPhase
 
-StopReason = Literal["cancelled", "timed_out"]
+StopReason = Literal["cancelled", "timed_out", "time_limit"]
+"""`time_limit` is the batch system's, `timed_out` the run's own deadline."""
 DISK_FULL_EXIT_CODE = 74
 """The worker's way to say it when the disk does not even take its failure.json (sysexits.h: EX_IOERR)."""
 
@@ -45,6 +46,9 @@ class Outcome:
 def judge(ending: Ending) -> Outcome:
     """Decide the outcome; a stop that the supervisor began goes before what the worker made of it."""
     code, name = _exit_of(ending.wait_status)
+    if ending.stopped == "time_limit":
+        limit = "the batch system's time limit was near"
+        return Outcome(phase="timed_out", exit_code=code, signal=name, failure=ending.failure, note=limit)
     if ending.stopped is not None:
         note = None if ending.stopped == "cancelled" else f"the deadline of {ending.deadline_s:g} s passed"
         return Outcome(phase=ending.stopped, exit_code=code, signal=name, failure=ending.failure, note=note)

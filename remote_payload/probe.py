@@ -12,6 +12,7 @@ from remote_payload.frames import Send
 from remote_payload.gpus import look_at_gpus
 from remote_payload.pythons import examine, likely_pythons
 from remote_payload.schema import HostFacts, ProbeFrame, ProbeRequest
+from remote_payload.slurm.facts import slurm_facts
 
 
 def probe(request: ProbeRequest, send: Send) -> None:
@@ -47,6 +48,7 @@ def probe(request: ProbeRequest, send: Send) -> None:
                 kill_user_processes=login.kills_user_processes(),
                 linger=login.lingers(user),
                 login_shell=shell,
+                slurm=slurm_facts(),
                 time_unix_s=time.time(),
             )
         )

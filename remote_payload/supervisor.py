@@ -27,6 +27,7 @@ from remote_payload.outcome import Ending, Outcome, judge
 from remote_payload.refusal import is_disk_full
 from remote_payload.rundir import RunDir, sync
 from remote_payload.schema import (
+    TERMINAL_PHASES,
     Failure,
     LaunchedFrame,
     Manifest,
@@ -35,6 +36,7 @@ from remote_payload.schema import (
     RunState,
     to_json,
 )
+from remote_payload.schema.slurm import SlurmJob
 from remote_payload.spawn import no_worker, spawn_worker
 from remote_payload.subreaper import become_subreaper
 from remote_payload.watch import KILL_PATIENCE_S, WATCHED, Watch
@@ -49,12 +51,16 @@ class Origin:
 
     archive: Path
     sweep: RunDir | None = None
+    slurm: SlurmJob | None = None
+    before: RunState | None = None
+    """The state that is there already: a batch job's run was queued, or ran before."""
+    reworded: Callable[[Outcome], Outcome] = lambda verdict: verdict
+    """What the batch system has to say about an end; a phase that is none leaves the run to it."""
 
 
 def supervise(run: RunDir, spec: RunSpec, secrets: dict[str, str], origin: Origin, report: Report, claim: int) -> None:
     """The detached process's whole life; `report` gets one line: a LaunchedFrame, or `refused ERRNO`."""
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_BLOCK, WATCHED)
+    _listen()
     try:
         supervisor = Supervisor(run, spec, origin)
     except OSError as error:
@@ -62,6 +68,21 @@ def supervise(run: RunDir, spec: RunSpec, secrets: dict[str, str], origin: Origi
         return
     report(to_json(LaunchedFrame(state=supervisor.state)))
     os.close(claim)
+    _to_its_end(supervisor, secrets)
+
+
+def supervise_here(run: RunDir, spec: RunSpec, secrets: dict[str, str], origin: Origin) -> None:
+    """A run's whole life in this very process, which a batch system started. Raises OSError at its first state."""
+    _listen()
+    _to_its_end(Supervisor(run, spec, origin), secrets)
+
+
+def _listen() -> None:
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_BLOCK, WATCHED)
+
+
+def _to_its_end(supervisor: "Supervisor", secrets: dict[str, str]) -> None:
     try:
         supervisor.see_through(secrets)
     except Exception:  # noqa: BLE001 - the last resort: a run without a final state helps nobody
@@ -76,15 +97,16 @@ class Supervisor:
         self._spec = spec
         self._origin = origin
         self._give_back: Callable[[], None] = lambda: None  # frees what was leased
-        self._heartbeat = Heartbeat(run.heartbeat)
+        self._heartbeat = Heartbeat(run.heartbeat, locked=origin.slurm is None)
         self._heartbeat.beat_when_due()
         _set_aside(run.reserve)
         is_subreaper = become_subreaper()
         me = processes.read_stat(os.getpid())
         first = RunState(
             run_id=spec.run_id,
-            sequence=0,
+            sequence=0 if origin.before is None else origin.before.sequence,
             phase="starting",
+            slurm=origin.slurm,
             supervisor_pid=os.getpid(),
             supervisor_start_ticks=me.start_ticks if me else None,
             boot_id=processes.boot_id(),
@@ -124,7 +146,7 @@ class Supervisor:
             result_files=files,
             oom_kills=count_oom_kills().since(kills),
         )
-        self._settle(judge(ending), watched.survivors, use)
+        self._settle(self._origin.reworded(judge(ending)), watched.survivors, use)
 
     def _admitted(self) -> dict[str, str] | None:
         """What the worker's environment gets once everything holds that it waits for; None = it ended in waiting."""
@@ -153,6 +175,9 @@ class Supervisor:
                 return False
 
     def _settle(self, verdict: Outcome, survivors: tuple[int, ...], use: ResourceUse) -> None:
+        if verdict.phase not in TERMINAL_PHASES:
+            self._advance(phase=verdict.phase, note=verdict.note)
+            return
         self._finish(
             phase=verdict.phase,
             exit_code=verdict.exit_code,

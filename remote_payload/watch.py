@@ -18,7 +18,9 @@ KILL_PATIENCE_S = 10.0
 """After this long under SIGKILL a process counts as a survivor (uninterruptible sleep, another user's)."""
 IDLE_S, KILLING_S = 1.0, 0.01
 """Longest pauses between two looks; a child's end or a TERM wakes the watch at once."""
-WATCHED = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT)
+WATCHED = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGUSR2)
+TIME_LIMIT = signal.SIGUSR2
+"""A batch system's word that its time limit is near. Not USR1, which NCCL takes for itself."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,18 +53,19 @@ class Watch:
 
     def until_empty(self, every_round: Callable[[], None]) -> Watched:
         """Return when no process of the tree is left, or the rest cannot be killed."""
-        asked = False
+        asked = limited = False
         while self._reap():
             now_s = time.monotonic()
             if self._kill_at_s is None:
-                self._begin_stop_if_due(now_s, asked)
+                self._begin_stop_if_due(now_s, asked, limited)
             elif now_s >= self._kill_at_s + KILL_PATIENCE_S:
                 return self._watched(processes.descendants(os.getpid()))
             elif now_s >= self._kill_at_s:
                 processes.signal_all(processes.descendants(os.getpid()), signal.SIGKILL)
             every_round()
             caught = signal.sigtimedwait(WATCHED, self._pause_s(time.monotonic()))
-            asked = caught is not None and caught.si_signo != signal.SIGCHLD
+            limited = limited or (caught is not None and caught.si_signo == TIME_LIMIT)
+            asked = caught is not None and caught.si_signo not in (signal.SIGCHLD, TIME_LIMIT)
         return self._watched(())
 
     def _watched(self, survivors: tuple[int, ...]) -> Watched:
@@ -80,13 +83,15 @@ class Watch:
             if pid == self._worker:
                 self._status = status
 
-    def _begin_stop_if_due(self, now_s: float, asked: bool) -> None:
+    def _begin_stop_if_due(self, now_s: float, asked: bool, limited: bool) -> None:
         if self._status is not None:  # what the worker left behind goes, whatever it is
             self._begin_stop(None, now_s + LEFTOVER_GRACE_S)
         elif (grace_s := self._grace_s(asked)) is not None:
             self._begin_stop("cancelled", now_s + grace_s)
         elif self._deadline_at_s is not None and now_s >= self._deadline_at_s:
             self._begin_stop("timed_out", now_s + DEADLINE_GRACE_S)
+        elif limited:
+            self._begin_stop("time_limit", now_s + DEADLINE_GRACE_S)
 
     def _begin_stop(self, reason: StopReason | None, kill_at_s: float) -> None:
         self._stopped = reason

@@ -3,6 +3,7 @@
 from typing import Literal
 
 from remote_payload.schema.record import Record
+from remote_payload.schema.slurm import SlurmFacts
 
 
 class ProbeRequest(Record):
@@ -82,3 +83,5 @@ class HostFacts(Record):
     linger: bool | None = None
     """Whether logind keeps this user's processes after logout."""
     login_shell: str | None = None
+    slurm: SlurmFacts | None = None
+    """None = no sbatch there."""

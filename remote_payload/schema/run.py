@@ -4,6 +4,7 @@ from typing import Literal
 
 from remote_payload import rundir
 from remote_payload.schema.record import SCHEMA_VERSION, Record, require, require_finite
+from remote_payload.schema.slurm import SlurmJob, SlurmSettings
 from remote_payload.schema.waiting import Waiting
 
 RunPhase = Literal[
@@ -61,6 +62,8 @@ class RunSpec(Record):
     created_unix_s: float
     waiting: Waiting | None = None
     """What the run waits for on the host before its worker starts; None = nothing."""
+    slurm: SlurmSettings | None = None
+    """How the run is submitted to the host's Slurm; None = it runs on the host itself."""
 
     def __post_init__(self) -> None:
         require_run_id(self.run_id)
@@ -108,6 +111,8 @@ class RunState(Record):
     survivors: tuple[int, ...] = ()
     """Pids that cancel could not kill."""
     note: str | None = None
+    slurm: SlurmJob | None = None
+    """The Slurm job that it is; pids are then those of the node it runs on."""
 
     def __post_init__(self) -> None:
         require_run_id(self.run_id)

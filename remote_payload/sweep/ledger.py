@@ -1,4 +1,8 @@
-"""`result/units.jsonl`: an attempt a line, at its start and again at its end; the last line of a run counts."""
+"""`result/units.jsonl`: an attempt a line, at its start and again at its end; the last line of a run counts.
+
+Where units run at the same time on several hosts, each has a file of its own, `result/units/UNIT/units.jsonl`: lines
+that several hosts append to one file over a network get lost.
+"""
 
 import os
 from collections.abc import Iterable
@@ -8,6 +12,7 @@ from remote_payload.rundir import RunDir
 from remote_payload.schema import SchemaError, SweepAttempt, from_json, to_json
 
 NAME = "units.jsonl"
+UNITS = "units"
 
 
 class Ledger:
@@ -26,11 +31,29 @@ class Ledger:
 
 def read_ledger(sweep: RunDir) -> tuple[SweepAttempt, ...]:
     """The attempts in the order of their starts; what a power cut left half-written is passed over."""
+    found = list(latest(_read(sweep.result / NAME)))
+    apart = [attempt for path in (sweep.result / UNITS).glob(f"*/{NAME}") for attempt in latest(_read(path))]
+    return (*found, *sorted(apart, key=lambda attempt: (attempt.started_unix_s, attempt.run_id)))
+
+
+def unit_folder(sweep: RunDir, unit_id: str) -> Path:
+    """The folder of a unit's own ledger, made where it is not there. Raises OSError."""
+    folder = sweep.result / UNITS / unit_id
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return folder
+
+
+def read_unit_ledger(sweep: RunDir, unit_id: str) -> tuple[SweepAttempt, ...]:
+    """As `read_ledger`, of one unit that has a ledger of its own."""
+    return latest(_read(sweep.result / UNITS / unit_id / NAME))
+
+
+def _read(path: Path) -> list[SweepAttempt]:
     try:
-        lines = (sweep.result / NAME).read_bytes().splitlines()
+        lines = path.read_bytes().splitlines()
     except OSError:
-        return ()
-    return latest(attempt for line in lines if (attempt := _parsed(line)) is not None)
+        return []
+    return [attempt for line in lines if (attempt := _parsed(line)) is not None]
 
 
 def latest(attempts: Iterable[SweepAttempt]) -> tuple[SweepAttempt, ...]:

@@ -1,0 +1,153 @@
+"""Inside the batch job: the run's supervisor in the foreground, so that Slurm's signals and control group are its own.
+
+Slurm ends a job by TERM, and says why in the job's output before it: a requeue, a preemption, a node that fails, or
+nothing but CANCELLED. Without such a line a TERM was sent by our own `cancel`. Where Slurm may start the job again the
+run gets no final state from here: what becomes of it is Slurm's word (see settle.py).
+"""
+
+import contextlib
+import os
+import re
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from remote_payload.event_log import EventLog
+from remote_payload.outcome import Outcome
+from remote_payload.rundir import RunDir
+from remote_payload.runstate import read_spec, read_state
+from remote_payload.schema import Event, RunSpec, RunState, SweepJob, job_from_json
+from remote_payload.schema.slurm import SlurmJob, SlurmSettings
+from remote_payload.slurm import secrets as kept
+from remote_payload.supervisor import Origin, supervise_here
+
+LAUNCHER_S = 90.0
+"""How long the launcher's word - which job the run is - may take to be seen: file systems that hosts share are slow."""
+LOOK_S = 0.2
+_ENDED = re.compile(r"\*\*\* (?:JOB|STEP) \S+ ON (\S+) CANCELLED AT \S+(?: DUE TO ([A-Z ]+?))? \*\*\*")
+"""slurmstepd's line before it ends a job. Source: `_kill_msg`, src/slurmd/slurmstepd/mgr.c and req.c."""
+COMES_BACK = "JOB REQUEUE"
+UNDECIDED = ("PREEMPTION", "NODE FAILURE")
+"""After these the job may be started again or not, as the partition is configured."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Here:
+    """The batch job that this process is: its Slurm id, its output, the payload, the time before its limit."""
+
+    job: SlurmJob
+    log: Path
+    archive: Path
+    signal_s: int
+
+
+def batch(run_directory: str, archive: Path) -> int:
+    """See one run through, or this array element's units of a sweep; the exit code is for Slurm's own records."""
+    run = RunDir(Path(run_directory))
+    try:
+        spec = read_spec(run)
+    except FileNotFoundError:
+        print(f"no such run any more: {run.path}", flush=True)  # noqa: T201 - Slurm's log
+        return 1
+    here = _here(run, spec, os.environ, archive)
+    values = kept.read(run.path.parent.parent, spec.run_id)
+    job = job_from_json(spec.job_json)
+    if isinstance(job, SweepJob):
+        from remote_payload.slurm.element import Element  # noqa: PLC0415 - no sweep, no need
+
+        return Element(run, spec, job, here, values).run(int(os.environ["SLURM_ARRAY_TASK_ID"]))
+    before = until_submitted(run, here.job)
+    if before is None or before.is_terminal:
+        return 1
+    state = take_up(run, spec, values, here, before)
+    if state is not None and state.is_terminal:
+        kept.forget(run.path.parent.parent, spec.run_id)
+    return 0 if state is not None and state.phase == "succeeded" else 1
+
+
+def until_submitted(run: RunDir, job: SlurmJob) -> RunState | None:
+    """The run's state once the launcher has said that it is this job; None: it is another one, or was taken away."""
+    until_s = time.monotonic() + LAUNCHER_S
+    while (state := read_state(run)) is None and time.monotonic() < until_s:
+        if not run.path.is_dir():
+            return None
+        time.sleep(LOOK_S)
+    if state is None:  # the launcher died before it could say so
+        return RunState(run_id=run.path.name, sequence=0, phase="queued", slurm=job)
+    return state if state.slurm is not None and state.slurm.job_id == job.job_id else None
+
+
+def take_up(
+    run: RunDir,
+    spec: RunSpec,
+    values: dict[str, str],
+    here: Here,
+    before: RunState,
+    *,
+    sweep: RunDir | None = None,
+) -> RunState | None:
+    """Run it to its end, or on after Slurm has started the job again; the state it is left in."""
+    submitted_s = before.slurm.submitted_unix_s if before.slurm else here.job.submitted_unix_s
+    job = replace(here.job, submitted_unix_s=submitted_s)
+    if before.phase != "queued" or before.started_unix_s is not None:
+        _tell_restart(run, job)
+    for leftover in (run.failure, run.manifest):  # of the attempt before, which nobody is to take for this one's
+        leftover.unlink(missing_ok=True)
+    origin = Origin(archive=here.archive, sweep=sweep, slurm=job, before=before, reworded=_reworded(here))
+    # What it had to wait for, Slurm has waited for.
+    supervise_here(run, replace(spec, waiting=None), values, origin)
+    return read_state(run)
+
+
+def _reworded(here: Here) -> Callable[[Outcome], Outcome]:
+    from_byte = here.log.stat().st_size if here.log.exists() else 0
+
+    def reworded(verdict: Outcome) -> Outcome:
+        if verdict.phase == "timed_out" and verdict.note is not None and "time limit" in verdict.note:
+            note = f"ended for Slurm's time limit, of which Slurm told up to {here.signal_s + 60} s before"
+            return replace(verdict, note=note)
+        why = why_ended(here.log, from_byte)
+        if verdict.phase != "cancelled" or why is None:
+            return verdict
+        if why == COMES_BACK:
+            return Outcome(phase="queued", note="Slurm takes the job back into its queue and starts it again")
+        if why in UNDECIDED:
+            return Outcome(phase="running", note=f"Slurm ended the job: {why.lower()}")
+        if why == "TIME LIMIT":
+            return replace(verdict, phase="timed_out", note="Slurm ended the job: time limit")
+        return replace(verdict, note="ended by Slurm: scancel, by whom Slurm does not say")
+
+    return reworded
+
+
+def why_ended(log: Path, from_byte: int = 0) -> str | None:
+    """Why Slurm ended the job, in its words; empty: it was cancelled; None: Slurm did not end it."""
+    with contextlib.suppress(OSError):
+        told = log.read_bytes()[from_byte:].decode("utf-8", "replace")
+        if lines := list(_ENDED.finditer(told)):
+            return lines[-1][2] or ""
+    return None
+
+
+def _tell_restart(run: RunDir, job: SlurmJob) -> None:
+    message = f"Slurm started the job again on {job.node} (restart {job.restarts}); the run begins anew in its folder"
+    with contextlib.suppress(OSError):
+        EventLog(run.events).report(Event(time_unix_s=time.time(), kind="warning", name="restarted", message=message))
+
+
+def _here(run: RunDir, spec: RunSpec, environ: Mapping[str, str], archive: Path) -> Here:
+    settings = spec.slurm or SlurmSettings()
+    job_id, log = environ["SLURM_JOB_ID"], run.path / "slurm.log"
+    if "SLURM_ARRAY_TASK_ID" in environ:
+        job_id = f"{environ['SLURM_ARRAY_JOB_ID']}_{environ['SLURM_ARRAY_TASK_ID']}"
+        log = log.with_name(f"slurm.log.{environ['SLURM_ARRAY_TASK_ID']}")
+    job = SlurmJob(
+        job_id=job_id,
+        submitted_unix_s=time.time(),
+        poll_s=settings.poll_s,
+        answer_s=settings.answer_s,
+        restarts=int(environ.get("SLURM_RESTART_COUNT", "0")),
+        node=environ.get("SLURMD_NODENAME"),
+    )
+    return Here(job=job, log=log, archive=archive, signal_s=settings.signal_s)

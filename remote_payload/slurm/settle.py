@@ -1,0 +1,151 @@
+"""The state of a run under Slurm, seen from the login node: what its supervisor wrote, and what Slurm says of its job.
+
+A pid means nothing here, and a supervisor that is silent may be behind a slow file system: that a run is over without a
+final state of its own is Slurm's word alone, and only once it has stood for a while. Nobody here writes into the state
+of a run that goes on: what Slurm says of it meanwhile is told, not kept. Slurm that does not answer is no end.
+"""
+
+import contextlib
+import dataclasses
+import os
+import time
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from remote_payload.manifest import write_manifest
+from remote_payload.rundir import RunDir
+from remote_payload.runstate import advance, read_spec, read_state
+from remote_payload.schema import Failure, RunState, SweepJob, job_from_json
+from remote_payload.schema.slurm import SlurmJob
+from remote_payload.slurm import secrets as kept
+from remote_payload.slurm.poll import Answer, look
+from remote_payload.slurm.texts import GONE, PHASES, QUEUED, JobView, read_scontrol
+from remote_payload.slurm.tools import SlurmError, ask
+from remote_payload.sweep.ledger import read_ledger
+
+SLOWEST_S = 60.0
+"""How long a final state may take to be seen on another host: NFS keeps what it knows of a folder for so long."""
+_LOST_HINT = (
+    "`slurm.log` in the run's folder holds what Slurm said there; `root` must lie on a file system that the compute "
+    "nodes share"
+)
+
+
+def told(run: RunDir, state: RunState, job: SlurmJob, answer: Answer | None = None) -> RunState:
+    """The state of a run that has no final one, with Slurm's word: as a note while it goes on, kept once it is over."""
+    answer = answer or look(run.path.parent.parent, job)
+    if answer.problem is not None:
+        return dataclasses.replace(state, note=f"{answer.problem}; this is what the run's own folder says")
+    if job.elements is not None:
+        return _sweep(run, state, job, answer)
+    known = answer.jobs.get(job.job_id)
+    if known is None or known.view is None or answer.polled_unix_s < job.submitted_unix_s:
+        return state
+    if not known.view.is_over:
+        return _going(state, known.view)
+    if answer.polled_unix_s - known.since_unix_s < patience_s(job):
+        return state
+    return settle(run, known.view)
+
+
+def patience_s(job: SlurmJob) -> float:
+    """How long Slurm's word that a job is over must stand before a run without a final state is settled by it."""
+    return min(SLOWEST_S, 2 * job.poll_s)
+
+
+def settle(run: RunDir, view: JobView) -> RunState:
+    """The final state: its supervisor's if there is one by now, else one by Slurm's word. Raises Refusal."""
+    state = read_state(run)
+    if state is None or state.is_terminal or state.slurm is None:
+        return state or RunState(run_id=run.path.name, sequence=0, phase="lost")
+    view = _exactly(state.slurm, view)
+    was_asked = run.cancel.exists()
+    phase = "cancelled" if was_asked else PHASES.get(view.state, "lost")
+    where = f"Slurm job {state.slurm.job_id}: {view.words}"
+    failure = None
+    if phase != "cancelled":
+        message = f"the run ended without a final state of its own; {where}"
+        failure = Failure(kind="machine" if phase != "lost" else "supervisor", message=message, hint=_LOST_HINT)
+    by = None if phase != "cancelled" else "as asked" if was_asked else "by scancel, outside this tool"
+    return _finish(run, state, phase=phase, failure=failure, note=f"{where}, {by}" if by else where)
+
+
+def _exactly(job: SlurmJob, view: JobView) -> JobView:
+    """With exit code and reason, which squeue does not tell of what has ended."""
+    if view.exit_code is not None or view.signal is not None or view.state == GONE:
+        return view
+    with contextlib.suppress(SlurmError):
+        found = read_scontrol(ask(["scontrol", "-o", "show", "job", job.job_id], job.answer_s)).get(job.job_id)
+        if found is not None and found.is_over:
+            return found
+    return view
+
+
+def _finish(run: RunDir, state: RunState, **changes: Any) -> RunState:
+    kept.forget(run.path.parent.parent, state.run_id)
+    changes["finished_unix_s"] = time.time()
+    with contextlib.suppress(OSError):  # a full or read-only disk: the finding stands, the next look finds it again
+        if any(names for _, _, names in os.walk(run.result)) and not run.result.is_symlink():
+            write_manifest(run)
+        return advance(run, state, **changes)
+    return dataclasses.replace(state, sequence=state.sequence + 1, **changes)
+
+
+def _going(state: RunState, view: JobView) -> RunState:
+    """A job that was taken back into the queue makes its run one that waits, whatever its supervisor wrote last."""
+    if view.state in QUEUED:
+        again = "" if state.started_unix_s is None else "to be started again; "
+        return dataclasses.replace(state, phase="queued", note=f"{again}Slurm: {view.words}")
+    if state.phase == "queued" or view.state not in ("RUNNING", "COMPLETING"):
+        return dataclasses.replace(state, note=f"Slurm: {view.words}")
+    return state
+
+
+def _sweep(run: RunDir, state: RunState, job: SlurmJob, answer: Answer) -> RunState:
+    """An array has no supervisor: it is under way as long as one of its elements is, and over with the last."""
+    views = answer.elements(job.job_id)
+    going = [view for view in views.values() if not view.is_over]
+    if going or (not views and _is_unknown(answer, job)):
+        is_running = len(going) < len(views) or any(view.state not in QUEUED for view in going)
+        return dataclasses.replace(
+            state,
+            phase="running" if is_running else "queued",
+            note=f"Slurm: {_counted(views)}" if views else state.note,
+        )
+    since_s = max(known.since_unix_s for one, known in answer.jobs.items() if one.partition("_")[0] == job.job_id)
+    if answer.polled_unix_s - since_s < patience_s(job):
+        return dataclasses.replace(state, phase="running")
+    return settle_sweep(run, views)
+
+
+def _is_unknown(answer: Answer, job: SlurmJob) -> bool:
+    """Whether Slurm has not been asked about the array yet."""
+    known = answer.jobs.get(job.job_id)
+    return known is None or known.view is None
+
+
+def settle_sweep(run: RunDir, views: Mapping[int, JobView]) -> RunState:
+    """The final state of a sweep whose elements are over: it succeeded where every unit left an attempt."""
+    state = read_state(run)
+    if state is None or state.is_terminal:
+        return state or RunState(run_id=run.path.name, sequence=0, phase="lost")
+    job, attempts = job_from_json(read_spec(run).job_json), read_ledger(run)
+    units = {unit.unit_id for unit in job.units} if isinstance(job, SweepJob) else set()
+    missing = len(units - {attempt.unit_id for attempt in attempts})
+    started_s = min((attempt.started_unix_s for attempt in attempts), default=None)
+    note = f"Slurm: {_counted(views)}" if views else "Slurm does not know its jobs any more"
+    if run.cancel.exists():
+        return _finish(run, state, phase="cancelled", started_unix_s=started_s, note=note)
+    if missing and all(view.state == "CANCELLED" for view in views.values()) and views:
+        return _finish(run, state, phase="cancelled", started_unix_s=started_s, note=f"{note}, outside this tool")
+    if missing:
+        message = f"{missing} of {len(units)} units left no attempt; {note}"
+        failure = Failure(kind="supervisor", message=message, hint=_LOST_HINT)
+        return _finish(run, state, phase="failed", started_unix_s=started_s, failure=failure, note=note)
+    return _finish(run, state, phase="succeeded", started_unix_s=started_s, exit_code=0, note=note)
+
+
+def _counted(views: Mapping[int, JobView]) -> str:
+    counts = Counter(view.state for view in views.values())
+    return ", ".join(f"{count} {state}" for state, count in sorted(counts.items()))

@@ -1,0 +1,122 @@
+"""Submission: the batch script, the words for sbatch, and the queued run that comes of it.
+
+The script holds constants alone - interpreter, payload, run directory, each quoted -; what is to be done stands in the
+run directory, as for every run.
+"""
+
+import shlex
+import sys
+import time
+from pathlib import Path
+
+from remote_payload.claim import remove_unstarted
+from remote_payload.failure import JobFailure, job_failure
+from remote_payload.refusal import Refusal, disk_refusal
+from remote_payload.rundir import RunDir
+from remote_payload.runstate import advance, current_state, run_at
+from remote_payload.schema import RunSpec, RunState, SweepJob, job_from_json
+from remote_payload.schema.slurm import JOB_ID, SlurmJob, SlurmSettings
+from remote_payload.schema.waiting import Waiting
+from remote_payload.slurm import secrets as kept
+from remote_payload.slurm.tools import SlurmError, ask
+from remote_payload.waiting import start_of
+
+LOG = "slurm.log"
+"""In the run directory: what Slurm and the batch job's own shell said."""
+LARGEST_ARRAY = 1000
+"""Elements; Slurm's own default (MaxArraySize) is one more. Larger sweeps have several units an element."""
+
+
+def submit(run: RunDir, spec: RunSpec, values: dict[str, str], archive: Path) -> RunState:
+    """Hand the run over to Slurm; the state that is there then. `values` are its secrets. Raises Refusal."""
+    settings = spec.slurm or SlurmSettings()
+    root = run.path.parent.parent
+    elements = elements_of(spec)
+    try:
+        words = sbatch_words(run, spec, settings, elements)
+        kept.keep(root, spec.run_id, values)
+        told = ask(words, settings.answer_s, script=script_of(run, archive)).strip()
+    except (SlurmError, OSError, JobFailure) as problem:
+        kept.forget(root, spec.run_id)
+        remove_unstarted(run)  # a job that was taken all the same finds no run, and ends
+        if isinstance(problem, OSError):
+            raise disk_refusal(problem, f"keep the secrets of {spec.run_id}") from None
+        words_of = problem.failure.message if isinstance(problem, JobFailure) else str(problem)
+        raise Refusal("supervisor_did_not_start", f"not submitted: {words_of}", _HINT) from None
+    job_id = told.splitlines()[-1].partition(";")[0] if told else ""
+    if JOB_ID.fullmatch(job_id) is None:
+        raise Refusal("supervisor_did_not_start", f"sbatch did not tell a job id: {told!r}", "`squeue` shows your jobs")
+    job = SlurmJob(
+        job_id=job_id,
+        submitted_unix_s=time.time(),
+        poll_s=settings.poll_s,
+        answer_s=settings.answer_s,
+        elements=elements,
+    )
+    first = RunState(
+        run_id=spec.run_id, sequence=0, phase="queued", slurm=job, note=f"submitted to Slurm as job {job_id}"
+    )
+    return advance(run, first)
+
+
+_HINT = "`eagle3-remote hosts check` shows this host's Slurm; [hosts.NAME.slurm] in eagle3.toml says how to submit"
+
+
+def script_of(run: RunDir, archive: Path) -> str:
+    """The batch script. `exec`: the signals that Slurm sends the batch shell are for the supervisor."""
+    return f"#!/bin/sh\nexec {shlex.join([sys.executable, '-I', '-S', str(archive), 'batch', str(run.path)])}\n"
+
+
+def elements_of(spec: RunSpec) -> int | None:
+    """How many elements the array of a sweep has; None for any other run."""
+    if spec.job_kind != "sweep":
+        return None
+    job = job_from_json(spec.job_json)
+    return min(len(job.units), LARGEST_ARRAY) if isinstance(job, SweepJob) else None
+
+
+def sbatch_words(run: RunDir, spec: RunSpec, settings: SlurmSettings, elements: int | None) -> list[str]:
+    """The call of sbatch. Raises JobFailure for a start or a forerunner that cannot be."""
+    waiting = spec.waiting or Waiting()
+    log = str(run.path / LOG).replace("%", "%%") + ("" if elements is None else ".%a")  # sbatch replaces these
+    words = ["sbatch", "--parsable", "--requeue", "--nodes=1", "--ntasks=1", "--open-mode=append", "--export=ALL"]
+    words += [f"--job-name=e3r.{spec.run_id}", f"--chdir={run.path}", f"--output={log}"]
+    words += [f"--signal=B:USR2@{settings.signal_s}"]
+    if elements is not None:
+        limit = f"%{settings.array_limit}" if settings.array_limit else ""
+        words.append(f"--array=0-{elements - 1}{limit}")
+    gres = settings.gres or (f"gpu:{waiting.gpus}" if waiting.gpus else None)
+    told = {
+        "partition": settings.partition,
+        "gres": gres,
+        "account": settings.account,
+        "qos": settings.qos,
+        "time": settings.time,
+        "cpus-per-task": settings.cpus,
+        "mem": settings.mem,
+    }
+    words += [f"--{name}={value}" for name, value in told.items() if value is not None]
+    due_s = start_of(waiting, time.time())
+    if due_s is not None:
+        words.append(f"--begin={time.strftime('%Y-%m-%dT%H:%M:%S', time.localtime(max(due_s, time.time())))}")
+    jobs = [job_id for run_id in waiting.after if (job_id := _forerunner(run, run_id)) is not None]
+    if jobs:
+        words.append(f"--dependency=afterany:{':'.join(jobs)}")
+    return [*words, *settings.options]
+
+
+def _forerunner(run: RunDir, run_id: str) -> str | None:
+    """The job to wait for; None where that run is over. Raises JobFailure where Slurm does not know it."""
+    try:
+        state = current_state(run_at(run.path.parent.parent, run_id))
+    except Refusal as problem:
+        raise _cannot_wait(run_id, problem.message) from None
+    if state is not None and state.is_terminal:
+        return None
+    if state is None or state.slurm is None:
+        raise _cannot_wait(run_id, "it is not a run of Slurm, which alone could wait for it")
+    return state.slurm.job_id
+
+
+def _cannot_wait(run_id: str, why: str) -> JobFailure:
+    return job_failure(f"cannot wait for {run_id}: {why}")

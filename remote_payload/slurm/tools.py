@@ -1,0 +1,45 @@
+"""Slurm's own tools, each bounded by a time: a controller that is down keeps them waiting for minutes."""
+
+import os
+import subprocess
+from collections.abc import Sequence
+
+
+class SlurmError(Exception):
+    """Slurm could not be asked; the message says what it said itself."""
+
+
+class NoAnswerError(SlurmError):
+    """It did not answer in time: what it would have said is unknown."""
+
+
+class RefusedError(SlurmError):
+    """It answered, and refused."""
+
+
+def ask(words: Sequence[str], answer_s: float, script: str | None = None) -> str:
+    """What the tool printed; `script` goes to its stdin. Raises NoAnswerError, RefusedError."""
+    # Times in the host's own zone and form; SQUEUE_FORMAT and the like are not to change what is asked for.
+    changed = {name: value for name, value in os.environ.items() if not name.startswith(("SQUEUE_", "SACCT_"))}
+    environment = {**changed, "SLURM_TIME_FORMAT": "standard", "LC_ALL": "C"}
+    try:
+        done = subprocess.run(
+            words,
+            input=script or "",
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            timeout=answer_s,
+            env=environment,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise NoAnswerError(f"Slurm did not answer within {answer_s:g} s ({words[0]})") from None
+    except OSError as error:
+        raise RefusedError(f"cannot run `{words[0]}`: {error.strerror}") from None
+    if done.returncode != 0:
+        said = (done.stderr.strip() or done.stdout.strip() or f"exit code {done.returncode}").replace("\n", "; ")
+        if "Unable to contact slurm controller" in said or "Socket timed out" in said:
+            raise NoAnswerError(f"Slurm's controller does not answer ({said})")
+        raise RefusedError(f"{words[0]}: {said}")
+    return done.stdout
