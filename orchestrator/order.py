@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from orchestrator.config import HostConfig
-from orchestrator.errors import ClaimedError, ConfigError
+from orchestrator.errors import ClaimedError, ConfigError, UsageError
 from orchestrator.jobfile import PlannedJob
 from orchestrator.records import RunHost, RunRecord
 from orchestrator.remote.session import HostSession
@@ -55,10 +55,24 @@ def record_of(order: Order, session: HostSession, python: str) -> RunRecord:
         deadline_s=order.deadline_s or (None if planned.job.kind == "sweep" else session.host.deadline_s),
         launched_by=f"{getpass.getuser()}@{platform.node()}",
         created_unix_s=time.time(),
-        waiting=order.waiting,
+        waiting=_waiting_at(order, session),
+        slurm=session.host.submission,
     )
     host = RunHost(name=session.name, destination=session.destination, root=session.host.root)
     return RunRecord(host=host, spec=spec)
+
+
+def _waiting_at(order: Order, session: HostSession) -> Waiting | None:
+    """What it waits for. Raises UsageError for what this tool's own queue of GPUs can do and Slurm's cannot."""
+    waiting = order.waiting
+    if waiting is None or session.host.scheduler is None:
+        return waiting
+    if waiting.min_free_bytes is not None or waiting.longest_s is not None:
+        raise UsageError(
+            f"--min-free and --wait are about this tool's own queue; on `{session.name}` Slurm hands out the GPUs",
+            hint="say which kind in [hosts.NAME.slurm]: `gres`, `partition`; `cancel` ends a run that waits too long",
+        )
+    return waiting
 
 
 def at_host(planned: PlannedJob, name: str, host: HostConfig) -> PlannedJob:

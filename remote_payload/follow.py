@@ -137,7 +137,7 @@ class _Follower:
                 fresh = self._changed_state(look)
                 if fresh is not None and fresh.is_terminal:
                     return fresh
-                is_news = fresh is not None and fresh.sequence != state.sequence
+                is_news = fresh is not None and _says_more(fresh, state)
                 if fresh is not None and is_news:
                     state = fresh
                     self._send(StateFrame(state=state))
@@ -164,6 +164,11 @@ class _Follower:
             return None
         self._stamp = stamp
         return read_state(self._run)
+
+
+def _says_more(fresh: RunState, known: RunState) -> bool:
+    """Whether it is another state; of a run under Slurm also the same with another word of Slurm."""
+    return fresh.sequence != known.sequence or (fresh.slurm is not None and fresh != known)
 
 
 class _Exit:

@@ -34,3 +34,5 @@ def cancel(run_id: str, host_name: str | None, grace_s: float, *, accept_new: bo
     if answer.survivors:
         pids = ", ".join(map(str, answer.survivors))
         raise JobError(f"these processes of {run_id} could not be killed: {pids}", hint=f"look at them on {host_name}")
+    if not answer.state.is_terminal:
+        raise JobError(f"{run_id} is asked to end, and has not ended yet: {answer.unproved}", hint="cancel it again")

@@ -2,8 +2,10 @@
 
 import re
 from dataclasses import field
+from typing import Literal
 
 from remote_payload.schema.record import Record, require
+from remote_payload.schema.slurm import SlurmSettings
 from remote_payload.schema.waiting import LEASES
 
 DEFAULT_ROOT = "~/.eagle3-remote"
@@ -27,6 +29,10 @@ class HostConfig(Record):
     """Words before a server's command on this host: `["docker", "exec", "-i", "sglang"]`, `["srun", ...]`."""
     leases: str = LEASES
     """Folder on the server, on a local disk and writable for all its users, that holds the leases of its GPUs."""
+    scheduler: Literal["slurm"] | None = None
+    """`slurm`: the server is a login node, runs are submitted to its Slurm; None = they run on the server itself."""
+    slurm: SlurmSettings | None = None
+    """`[hosts.NAME.slurm]`: how they are submitted."""
     secrets: tuple[str, ...] = ()
     """Names of variables whose values are taken from this laptop's environment, sent on stdin and never stored."""
     connect_timeout_s: float = 10.0
@@ -44,6 +50,7 @@ class HostConfig(Record):
                 words = f"`{key}` must name environment variables (letters, digits, `_`), found: {name!r}"
                 require(_VARIABLE.fullmatch(name) is not None, words)
         require(self.leases.startswith("/"), f"`leases` must be an absolute path on the server, found: {self.leases!r}")
+        require(self.slurm is None or self.scheduler == "slurm", '`slurm` belongs to `scheduler = "slurm"`')
         for word in self.exec_prefix:
             require(bool(word) and "\0" not in word, f"`exec_prefix` must hold words, none empty, found: {word!r}")
         for name, value in self.environment.items():
@@ -54,3 +61,8 @@ class HostConfig(Record):
             deadline_s is None or 0 < deadline_s < float("inf"), f"`deadline_s` must be above 0, found: {deadline_s}"
         )
         require(reconnect_s >= 0, f"`reconnect_s` must be 0 or more, found: {reconnect_s}")
+
+    @property
+    def submission(self) -> SlurmSettings | None:
+        """How a run is submitted to the host's Slurm; None = it runs on the host itself."""
+        return None if self.scheduler is None else self.slurm or SlurmSettings()

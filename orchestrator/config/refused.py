@@ -7,6 +7,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING
 
 from orchestrator.config.host import HostConfig
+from remote_payload.schema.slurm import SlurmSettings
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -26,7 +27,8 @@ def explain_host(host: str, value: object) -> list[str]:
 def _explain_one(host: str, item: "ErrorDetails") -> str:
     key = ".".join((host, *(str(part) for part in item["loc"])))
     if item["type"] == "unexpected_keyword_argument":
-        return unknown_key(key, str(item["loc"][-1]), [item.name for item in fields(HostConfig)])
+        owner = SlurmSettings if item["loc"][:-1] == ("slurm",) else HostConfig
+        return unknown_key(key, str(item["loc"][-1]), [item.name for item in fields(owner)])
     if item["type"] == "missing":
         return f"`{key}` is missing"
     words = item["msg"].removeprefix("Value error, ").replace("Input should be", "expected")

@@ -149,6 +149,8 @@ class Receiver:
 
 
 def _launched(frame: LaunchedFrame) -> str:
+    if frame.state.slurm is not None:
+        return f"{'already launched, ' if frame.adopted else ''}Slurm job {frame.state.slurm.job_id}"
     pid = frame.state.supervisor_pid
     return f"already launched, adopted (supervisor {pid})" if frame.adopted else f"supervisor {pid} detached"
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from orchestrator.report.table import table
 from orchestrator.report.words import UNKNOWN, size
 from remote_payload.schema import Gpu, GpuProcess, HostFacts, PythonFacts
+from remote_payload.schema.slurm import SlurmFacts
 
 
 def check_text(
@@ -33,6 +34,7 @@ def check_text(
         "Python interpreters, in the order they are tried:",
         *([f"  {_python(python)}" for python in facts.pythons] or ["  ! none found"]),
         "",
+        *_slurm(facts.slurm),
         _gpu_answer(facts),
         *(line for gpu in facts.gpus for line in _gpu(gpu)),
     ]
@@ -86,6 +88,27 @@ def _python(python: PythonFacts) -> str:
     ]
     usable = "  " if python.torch and python.safetensors else "! "
     return f"{usable}{python.path}: Python {python.version}, {', '.join(versions)}"
+
+
+def _slurm(facts: SlurmFacts | None) -> list[str]:
+    """Nothing where the host has no Slurm."""
+    if facts is None:
+        return []
+    if facts.problem is not None:
+        return [f"! Slurm: {facts.problem}", ""]
+    accounting = {True: "with accounting", False: "without accounting", None: f"accounting {UNKNOWN}"}[facts.accounting]
+    tracks = {
+        True: "ends every process of a job",
+        False: "may miss processes of a job that it ends",
+        None: f"whether it ends every process of a job is {UNKNOWN}",
+    }[facts.tracks_processes]
+    largest = "" if facts.largest_array is None else f", arrays below {facts.largest_array}"
+    lines = [f"Slurm {facts.version or UNKNOWN}, {accounting}, {tracks}{largest}; partitions:"]
+    for one in facts.partitions:
+        default = ", default" if one.is_default else ""
+        gres = f", {one.gres}" if one.gres else ""
+        lines.append(f"  {one.name}: {one.state}{default}, limit {one.time_limit}, {one.nodes} nodes{gres}")
+    return [*lines, ""]
 
 
 def _gpu_answer(facts: HostFacts) -> str:

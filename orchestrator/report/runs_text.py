@@ -57,8 +57,10 @@ def cancel_text(answer: CancelAnswer) -> str:
         words.append(f"ended what was left of it, processes: {', '.join(map(str, answer.ended))}")
     if answer.survivors:
         words.append(f"could not be killed: {', '.join(map(str, answer.survivors))}")
+    elif answer.unproved is not None:
+        words.append(f"whether anything of it is left cannot be told: {answer.unproved}")
     elif not answer.was_terminal or answer.ended:
-        words.append("nothing of it is left on the host")
+        words.append(f"nothing of it is left on the {'host' if answer.state.slurm is None else 'cluster'}")
     return f"{run}: {'; '.join(words)}"
 
 

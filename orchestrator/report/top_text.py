@@ -83,6 +83,10 @@ def _runs(runs: Sequence[RunState], now_s: float) -> list[str]:
         return ["no run of yours is on its way here"]
     rows = [["run", "phase", "for", "note"]]
     for state in runs:
+        note = state.note or ""
+        if state.slurm is not None:
+            at = f" on {state.slurm.node}" if state.slurm.node else ""
+            note = f"Slurm job {state.slurm.job_id}{at}{f': {note}' if note else ''}"
         since = None if state.started_unix_s is None else now_s - state.started_unix_s
-        rows.append([state.run_id, state.phase, seconds(since), state.note or ""])
+        rows.append([state.run_id, state.phase, seconds(since), note])
     return table(rows)

@@ -93,3 +93,5 @@ class CancelAnswer(Record):
     survivors: tuple[int, ...] = ()
     ended: tuple[int, ...] = ()
     """Pids that no supervisor looked after any more, or that nothing but the kernel knew of, and that are ended now."""
+    unproved: str | None = None
+    """Why nobody can say that nothing of the run is left; None = it was seen."""

@@ -1,12 +1,11 @@
 """The end of a run under Slurm: asked for in its folder and through Slurm, then what shows that nothing is left."""
 
 import contextlib
-import dataclasses
 import time
 from collections.abc import Callable
 
 from remote_payload.rundir import RunDir
-from remote_payload.runstate import advance, read_state
+from remote_payload.runstate import read_state
 from remote_payload.schema import CancelAnswer, RunState
 from remote_payload.schema.slurm import SlurmJob
 from remote_payload.slurm.poll import Answer, look
@@ -40,6 +39,8 @@ def cancel_job(run: RunDir, state: RunState, grace_s: float, pulse: Pulse) -> Ca
             answer = _until_over(run, job, KILL_S, pulse)
     except SlurmError as problem:
         answer = Answer(problem=str(problem))
+    if answer.problem is not None:  # the supervisor reads the run's folder all the same
+        _until_settled(run, grace_s + SUPERVISOR_S, pulse)
     return _answered(run, state, job, answer)
 
 
@@ -58,6 +59,16 @@ def _until_over(run: RunDir, job: SlurmJob, patience_s: float, pulse: Pulse) -> 
         time.sleep(LOOK_S)
 
 
+def _until_settled(run: RunDir, patience_s: float, pulse: Pulse) -> None:
+    until_s = time.monotonic() + patience_s
+    while time.monotonic() < until_s:
+        state = read_state(run)
+        if state is None or state.is_terminal:
+            return
+        pulse()
+        time.sleep(LOOK_S)
+
+
 def _views(answer: Answer, job: SlurmJob) -> list[JobView]:
     if job.elements is not None:
         return list(answer.elements(job.job_id).values())
@@ -71,21 +82,16 @@ def _is_over(answer: Answer, job: SlurmJob) -> bool:
 
 def _answered(run: RunDir, before: RunState, job: SlurmJob, answer: Answer) -> CancelAnswer:
     state = read_state(run) or before
-    if not _is_over(answer, job):
-        why = answer.problem or "Slurm has not ended the job yet"
-        note = f"cancel is asked for in the run's folder; whether anything is left cannot be told: {why}"
-        return CancelAnswer(state=dataclasses.replace(state, note=note), was_terminal=False)
     if state.is_terminal and job.elements is None:  # by its supervisor, which saw its tree empty or names who is left
         return CancelAnswer(state=state, was_terminal=False, survivors=state.survivors)
+    if not _is_over(answer, job):
+        why = answer.problem or "Slurm has not ended the job yet"
+        return CancelAnswer(state=state, was_terminal=False, survivors=state.survivors, unproved=why)
     if job.elements is not None:
         state = settle_sweep(run, answer.elements(job.job_id))
     else:
         state = settle(run, next(iter(_views(answer, job)), JobView(state=GONE)))
-    doubt = doubt_of(job)
-    if doubt is not None:
-        with contextlib.suppress(OSError):
-            state = advance(run, state, note=f"{state.note}; {doubt}")
-    return CancelAnswer(state=state, was_terminal=False, survivors=state.survivors)
+    return CancelAnswer(state=state, was_terminal=False, survivors=state.survivors, unproved=doubt_of(job))
 
 
 def doubt_of(job: SlurmJob) -> str | None:
@@ -93,7 +99,5 @@ def doubt_of(job: SlurmJob) -> str | None:
     try:
         tracked = read_config(ask(["scontrol", "show", "config"], job.answer_s)).get("ProctrackType", "unknown")
     except SlurmError as problem:
-        return f"that nothing is left on the node cannot be proved: {problem}"
-    if tracked in PROVING:
-        return None
-    return f"that nothing is left on the node cannot be proved: Slurm tracks processes by {tracked} here"
+        return str(problem)
+    return None if tracked in PROVING else f"Slurm tracks processes by {tracked} here, which misses some"
