@@ -15,6 +15,7 @@ Eagle3Error                         1
 ├── HostNotReadyError              14   no Python, no torch, root not writable, disk full
 ├── ClaimedError                   15   another run owns this run id
 ├── ProtocolError                  16   the host answered something that is not our wire
+├── PartialError                   17   of several hosts some did not answer, or did not do what they were asked
 ├── JobError                       20   the job itself ended badly; subclasses by outcome
 │   ├── JobKilledError             21
 │   ├── JobOutOfMemoryError        22
@@ -118,6 +119,12 @@ class ProtocolError(Eagle3Error):
     """The host answered something that is not our wire."""
 
     exit_code = 16
+
+
+class PartialError(Eagle3Error):
+    """Of several hosts some did not answer, or did not do what they were asked; the others did."""
+
+    exit_code = 17
 
 
 class JobError(Eagle3Error):

@@ -23,11 +23,13 @@ BATCH = 50
 """Runs that come home in one answer of the host."""
 
 
-def collect(asked: Asked, session: HostSession, store: Store, tell: Tell) -> tuple[str, ...]:
+def collect(
+    asked: Asked, session: HostSession, store: Store, tell: Tell, *, tags: tuple[str, ...] = ()
+) -> tuple[str, ...]:
     """Bring every unit home that has ended and is not here, as a run with the sweep's tag; the sweep itself when over.
 
     So are the runs of earlier sweeps that it goes on with. Returns what could not be brought, a sentence each. Safe to
-    repeat; what is here already costs nothing.
+    repeat; what is here already costs nothing. `tags`: more of them, as of the group that it is a share of.
     """
     sweep_id = asked.record.run_id
     if asked.state.is_terminal and not _is_here(sweep_id, store):
@@ -42,7 +44,7 @@ def collect(asked: Asked, session: HostSession, store: Store, tell: Tell) -> tup
         tell(Note(name="collected", text=f"{min(first + BATCH, len(left))} of {len(left)} runs"))
     for run_id, note in notes.items():
         if store.run_dir(run_id).path.is_dir() and sweep_id not in store.labels(run_id).tags:
-            store.label(run_id, tags=(f"+{sweep_id}",), note=note[:MAX_NOTE])
+            store.label(run_id, tags=tuple(f"+{tag}" for tag in (sweep_id, *tags)), note=note[:MAX_NOTE])
     return tuple(problems)
 
 

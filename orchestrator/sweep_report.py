@@ -1,23 +1,44 @@
-"""The table of a sweep from the runs that are on this laptop."""
+"""The table of a sweep, or of one over several hosts, from the runs that are on this laptop."""
+
+from collections.abc import Sequence
 
 from orchestrator.errors import InvalidRunError
 from orchestrator.measurements import set_of_run
 from orchestrator.records.measurement import MeasurementSet
 from orchestrator.store import Store
-from orchestrator.sweep.table import SweepTable, table
+from orchestrator.sweep.group import Part, of_host
+from orchestrator.sweep.standing import Progress
+from orchestrator.sweep.table import ClassTable, SweepTable, corrected, table
 from orchestrator.sweeping import Asked
 
 
 def table_of(asked: Asked, store: Store) -> SweepTable:
     """What can be said of the sweep now; a run without figures, as a selftest, has its row all the same."""
     progress = asked.progress
+    return table(asked.record.run_id, asked.record.host.name, asked.job, progress, _sets(progress, store))
+
+
+def tables_of(group_id: str, parts: Sequence[Part], store: Store) -> tuple[ClassTable, ...]:
+    """A table a host, those of a class together: within it verdicts are corrected for each other, and never beyond."""
+    hosts: dict[tuple[str, str], list[Part]] = {}
+    for part in parts:
+        hosts.setdefault((part.host_class, part.host), []).append(part)
+    classes: dict[str, list[SweepTable]] = {}
+    for (kind, host), own in hosts.items():
+        job, progress = of_host(own)
+        made = table(group_id, host, job, progress, _sets(progress, store), raw=True)
+        classes.setdefault(kind, []).append(made)
+    return tuple(ClassTable(host_class=kind, tables=corrected(some)) for kind, some in classes.items())
+
+
+def _sets(progress: Progress, store: Store) -> dict[str, MeasurementSet]:
     sets: dict[str, MeasurementSet] = {}
     for one in progress.standings:
         if one.word != "measured" or one.run_id is None or one.run_id in sets:
             continue
         if store.run_dir(one.run_id).path.is_dir():
             sets[one.run_id] = _set(one.run_id, store)
-    return table(asked.record.run_id, asked.record.host.name, asked.job, progress, sets)
+    return sets
 
 
 def _set(run_id: str, store: Store) -> MeasurementSet:

@@ -112,11 +112,15 @@ def duration_s(text: str, flag: str) -> float:
     return float(told[1]) * _SECONDS[told[2]]
 
 
-def same_gpus(earlier: Waiting | None) -> Waiting | None:
-    """What a run that goes on with an earlier one waits for: as many GPUs, but neither its time nor its forerunners."""
+def same_gpus(earlier: Waiting | None, *, adopts: bool = False) -> Waiting | None:
+    """What a run that goes on with an earlier one waits for: as many GPUs, but neither its time nor its forerunners.
+
+    `adopts`: it takes over a start of the earlier one that still runs, and holds those GPUs: they are waited for.
+    """
     if earlier is None or not earlier.gpus:
         return None
-    return dataclasses.replace(earlier, start_unix_s=None, start_local=None, after=())
+    when_free = earlier.when_free or adopts
+    return dataclasses.replace(earlier, start_unix_s=None, start_local=None, after=(), when_free=when_free)
 
 
 def start_words(waiting: Waiting) -> str | None:

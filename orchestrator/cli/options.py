@@ -35,6 +35,15 @@ def host_option(*, required: bool) -> Decorator:
     return click.option("--host", "host_name", metavar="NAME", required=required, help=HOST_HELP + more)
 
 
+def several_hosts_option(*, required: bool) -> Decorator:
+    """`--host A,B,C`: several hosts share what is asked; one name is one host."""
+    more = " Several, with commas, share the points" if required else " Several, with commas: all of them are asked"
+    rest = "" if required else " Default: the hosts this laptop launched it on."
+    return click.option(
+        "--host", "host_name", metavar="NAME[,NAME...]", required=required, help=f"{HOST_HELP}{more}.{rest}"
+    )
+
+
 accept_new_option = click.option(
     "--accept-new",
     is_flag=True,

@@ -2,27 +2,31 @@
 
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from orchestrator.cli import console, showing
-from orchestrator.cli.every import every_options, make_schedule, take_every
+from orchestrator.cli import sweep_many as many
+from orchestrator.cli.every import every_options, make_schedule, only_on_one_host, take_every
 from orchestrator.cli.groups import ToldGroup
 from orchestrator.cli.live import watching
 from orchestrator.cli.options import (
     Seconds,
     accept_new_option,
     host_of,
-    host_option,
     json_option,
     open_session,
     open_store,
+    several_hosts_option,
     tell_what_matters,
 )
 from orchestrator.cli.sweep_again import confirm, resume
 from orchestrator.cli.sweep_ending import follow_home, show_end, sweep_session
 from orchestrator.cli.waiting import take_wish, waiting_options
+
+if TYPE_CHECKING:
+    from orchestrator.sweeping import Wanted
 
 
 @click.group(cls=ToldGroup)
@@ -36,7 +40,7 @@ def sweep() -> None:
 
 @sweep.command()
 @click.argument("file", type=click.Path(path_type=Path), required=False)
-@host_option(required=True)
+@several_hosts_option(required=True)
 @click.option("--set", "assigned", multiple=True, metavar="KEY=VALUE", help="A setting that all points share.")
 @click.option("--model", help="Folder or hub id of the target, on the host.")
 @click.option("--draft", help="Folder of the drafter, on the host.")
@@ -44,6 +48,7 @@ def sweep() -> None:
 @click.option("--run-id", help="Name the sweep yourself.")
 @click.option("--prune", metavar="SWEEP", help="Skip what cannot win by the deeper chains that SWEEP measured.")
 @click.option("--dry-run", is_flag=True, help="Print the points, each skip with its reason and an estimate; end.")
+@click.option("--mix-classes", is_flag=True, help="Although the hosts are not alike: with a table a class of hosts.")
 @click.option("--detach", is_flag=True, help="Return as soon as the sweep runs on its own.")
 @accept_new_option
 @json_option
@@ -55,6 +60,7 @@ def run(file: Path | None, host_name: str, assigned: tuple[str, ...], run_id: st
     One start of a server serves all loads of its configuration. What fails is kept, and the next point goes on.
     """
     from orchestrator import config, jobfile, sweeping
+    from orchestrator.cli import sweep_many_launch as many_launch
     from orchestrator.cli.launching import checked_run_id
     from orchestrator.cli.sweep_settings import shared_settings
     from orchestrator.pipeline import Order, new_run_id
@@ -62,15 +68,15 @@ def run(file: Path | None, host_name: str, assigned: tuple[str, ...], run_id: st
 
     named = {key: asked[key] for key in ("model", "draft", "prompts")}
     settings = config.load(config.here())
-    at_times, waiting = take_every(asked), take_wish(asked).waiting(settings.host(host_name).leases)
+    wish, hosts, at_times = take_wish(asked), many.named(host_name), take_every(asked)
     asked_file = read(jobfile.bundled_folder() / "sweep.toml" if file is None else file)
-    wanted = sweeping.wanted(asked_file, shared_settings(assigned, named), settings, host_name)
-    store = open_store()
-    if asked["prune"] is not None:
-        from orchestrator.sweep_report import table_of
-
-        earlier = sweeping.known(store.resolve(asked["prune"]), store)
-        wanted = sweeping.without(wanted, table_of(earlier, store).chains)
+    flags = shared_settings(assigned, named)
+    every = {name: _pruned(sweeping.wanted(asked_file, flags, settings, name), asked["prune"]) for name in hosts}
+    if len(hosts) > 1:
+        only_on_one_host(at_times)
+        many_launch.run(every, settings, run_id, wish, asked)
+        return
+    wanted, store, waiting = every[host_name], open_store(), wish.waiting(settings.host(host_name).leases)
     if asked["dry_run"]:
         from orchestrator.cli.sweep_shown import show_plan
 
@@ -98,13 +104,27 @@ def run(file: Path | None, host_name: str, assigned: tuple[str, ...], run_id: st
         show_end(run_id, store, as_json=asked["as_json"])
 
 
+def _pruned(wanted: "Wanted", sweep_id: str | None) -> "Wanted":
+    """Without what cannot win by what that sweep measured."""
+    if sweep_id is None:
+        return wanted
+    from orchestrator import sweeping
+    from orchestrator.sweep_report import table_of
+
+    store = open_store()
+    return sweeping.without(wanted, table_of(sweeping.known(store.resolve(sweep_id), store), store).chains)
+
+
 @sweep.command()
 @click.argument("run_id", metavar="SWEEP")
-@host_option(required=False)
+@several_hosts_option(required=False)
 @accept_new_option
 @json_option
 def status(run_id: str, host_name: str | None, *, accept_new: bool, as_json: bool) -> None:
     """Show how far a sweep is: what is measured, what runs, what failed and why."""
+    if many.is_many(run_id, host_name):
+        many.status(run_id, host_name, accept_new=accept_new, as_json=as_json)
+        return
     from orchestrator import sweeping
     from orchestrator.cli.sweep_shown import show_progress
 
@@ -115,11 +135,14 @@ def status(run_id: str, host_name: str | None, *, accept_new: bool, as_json: boo
 
 @sweep.command()
 @click.argument("run_id", metavar="SWEEP")
-@host_option(required=False)
+@several_hosts_option(required=False)
 @accept_new_option
 @json_option
 def follow(run_id: str, host_name: str | None, *, accept_new: bool, as_json: bool) -> None:
     """Follow a sweep to its end, bring its runs home and report. Works from any laptop."""
+    if many.is_many(run_id, host_name):
+        many.follow(run_id, host_name, accept_new=accept_new, as_json=as_json)
+        return
     store = open_store()
     run_id, host_name = host_of(run_id, host_name, store)
     with watching(as_json=as_json) as tell, open_session(host_name, tell, accept_new=accept_new) as session:
@@ -129,11 +152,14 @@ def follow(run_id: str, host_name: str | None, *, accept_new: bool, as_json: boo
 
 @sweep.command()
 @click.argument("run_id", metavar="SWEEP")
-@host_option(required=False)
+@several_hosts_option(required=False)
 @accept_new_option
 @json_option
 def collect(run_id: str, host_name: str | None, *, accept_new: bool, as_json: bool) -> None:
     """Bring home what has ended so far; the sweep may go on. Each start becomes a run with the sweep's tag."""
+    if many.is_many(run_id, host_name):
+        many.collect(run_id, host_name, accept_new=accept_new, as_json=as_json)
+        return
     from orchestrator import sweeping
     from orchestrator.cli.sweep_shown import show_progress
     from orchestrator.sweep_collecting import collect as collect_runs
@@ -149,12 +175,15 @@ def collect(run_id: str, host_name: str | None, *, accept_new: bool, as_json: bo
 
 @sweep.command()
 @click.argument("run_id", metavar="SWEEP")
-@host_option(required=False)
+@several_hosts_option(required=False)
 @click.option("--grace-s", type=Seconds(0, 600), default=5.0, show_default=True, help="Between TERM and KILL.")
 @accept_new_option
 @json_option
 def cancel(run_id: str, host_name: str | None, grace_s: float, *, accept_new: bool, as_json: bool) -> None:
     """End a sweep and the start under way; what is measured stays, and `sweep resume` goes on with the rest."""
+    if many.is_many(run_id, host_name):
+        many.cancel(run_id, host_name, grace_s, accept_new=accept_new, as_json=as_json)
+        return
     from orchestrator import pipeline
     from orchestrator.errors import JobError
 
@@ -194,6 +223,9 @@ def list_(host_name: str | None, *, accept_new: bool, as_json: bool) -> None:
 @json_option
 def report(run_id: str, *, as_json: bool) -> None:
     """Show a table of the points of a sweep from what came home: figures, n, intervals, failures. Also half-way."""
+    if many.is_many(run_id, None):
+        many.report(run_id, as_json=as_json)
+        return
     from orchestrator import sweeping
     from orchestrator.cli.sweep_shown import show_report
 

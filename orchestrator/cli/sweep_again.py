@@ -7,17 +7,20 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from orchestrator.cli import showing
+from orchestrator.cli import sweep_many as many
+from orchestrator.cli import sweep_many_launch as many_launch
 from orchestrator.cli.live import watching
 from orchestrator.cli.options import (
     Decorator,
     accept_new_option,
     host_of,
-    host_option,
     json_option,
     open_session,
     open_store,
+    several_hosts_option,
 )
 from orchestrator.cli.sweep_ending import follow_home, show_end
+from orchestrator.errors import UsageError
 
 if TYPE_CHECKING:
     from orchestrator.store import Store
@@ -29,7 +32,7 @@ def again_options() -> Decorator:
     """The options of whatever makes a new sweep of an earlier one."""
     options: list[Decorator] = [
         click.argument("run_id", metavar="SWEEP"),
-        host_option(required=False),
+        several_hosts_option(required=False),
         click.option("--allow-drift", is_flag=True, help="Although models, host or tool are not as they were."),
         click.option("--run-id", "new_id", help="Name the new sweep yourself."),
         click.option("--detach", is_flag=True, help="Return as soon as it runs on its own."),
@@ -48,9 +51,28 @@ def again_options() -> Decorator:
 @click.command()
 @click.option("--skip-failed", is_flag=True, help="Leave out the points that failed.")
 @click.option("--prune", is_flag=True, help="Leave out the points that `sweep report` says cannot win.")
+@click.option(
+    "--host-is-dead",
+    "dead",
+    multiple=True,
+    metavar="NAME",
+    help="Of several hosts one that does not answer, and on which nothing runs any more: move what it had. "
+    "May be repeated.",
+)
+@click.option("--mix-classes", is_flag=True, help="Of several hosts: move to one that is not alike.")
 @again_options()
-def resume(*, skip_failed: bool, prune: bool, **asked: Any) -> None:
-    """Measure what a sweep left: a new sweep of the points that are not measured; what still runs is waited for."""
+def resume(*, skip_failed: bool, prune: bool, dead: tuple[str, ...], mix_classes: bool, **asked: Any) -> None:
+    """Measure what a sweep left: a new sweep of the points that are not measured; what still runs is waited for.
+
+    Of a sweep over several hosts `--host` names those that take what is left; what may still be measured is not moved.
+    """
+    if many.is_many(asked["run_id"], asked["host_name"]):
+        if prune or asked["new_id"]:
+            raise UsageError("--prune and --run-id are for the sweep of one host; a share, as in `night.h1`, is one")
+        many_launch.resume(dead=dead, skip_failed=skip_failed, mix_classes=mix_classes, **asked)
+        return
+    if dead or mix_classes:
+        raise UsageError("--host-is-dead and --mix-classes are for a sweep over several hosts")
     from orchestrator.sweep.remaining import remaining
     from orchestrator.sweep_report import table_of
 
@@ -71,6 +93,10 @@ def confirm(*, blocks: int, seed: int, **asked: Any) -> None:
 
     The best of many looks better than it is, so the runs that chose it do not judge it.
     """
+    if many.is_many(asked["run_id"], asked["host_name"]):
+        raise UsageError(
+            "confirm measures on one host what that host measured: name a share, as in `night.h1`, and not the whole",
+        )
     from orchestrator.errors import InvalidRunError
     from orchestrator.sweep.confirmation import best_configurations
     from orchestrator.sweep.confirmation import confirm as confirmed
@@ -108,8 +134,9 @@ def _launch(
         earlier = sweeping.ask(session, run_id, store)
         job = sweeping.go_on(earlier, session, made(earlier, store), allow_drift=asked["allow_drift"])
         spec = earlier.record.spec
+        adopts = any(unit.adopt is not None for unit in job.units)
         planned = PlannedJob(job=job, settings=spec.settings)
-        order = Order(planned=planned, run_id=new_id, waiting=same_gpus(spec.waiting))
+        order = Order(planned=planned, run_id=new_id, waiting=same_gpus(spec.waiting, adopts=adopts))
         record = sweeping.launch(order, session, store, tell)
         if not asked["detach"]:
             follow_home(new_id, session, store, tell)

@@ -1,5 +1,6 @@
 """A sweep on the screen: its plan, how far it is, its report."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from orchestrator.cli import console
@@ -47,13 +48,16 @@ def show_report(asked: "Asked", store: "Store", *, as_json: bool) -> None:
 
 
 def show_list(store: "Store", there: tuple[tuple[str, str, str], ...], *, as_json: bool) -> None:
-    """The sweeps known here, then those that only a host knows: (id, host, phase)."""
+    """The sweeps known here, then those that only a host knows: (id, host, phase); first those of several hosts."""
     from orchestrator.report.table import table
+    from orchestrator.store.groups import group_ids, load_group
 
     here = [(run.run_id, run.host or "", run.phase) for run in store.list() if run.job_kind == "sweep"]
+    groups = [(group_id, ",".join(load_group(store.home, group_id).hosts)) for group_id in group_ids(store.home)]
     known = {run_id for run_id, _, _ in here}
     phases = {run_id: phase for run_id, _, phase in there}
     rows = [(run_id, host, phases.get(run_id, phase)) for run_id, host, phase in here]
+    rows[:0] = [(group_id, hosts, _phase(group_id, rows)) for group_id, hosts in groups]
     rows += [one for one in there if one[0] not in known]
     if as_json:
         for run_id, host, phase in rows:
@@ -62,3 +66,11 @@ def show_list(store: "Store", there: tuple[tuple[str, str, str], ...], *, as_jso
         console.out("\n".join(table([("sweep", "host", "phase"), *rows])))
     else:
         console.note("no sweep yet: start one with `eagle3-remote sweep run FILE --host NAME`")
+
+
+def _phase(group_id: str, rows: "Sequence[tuple[str, str, str]]") -> str:
+    """Of a sweep over several hosts, by what its shares were seen as last."""
+    from remote_payload.schema import TERMINAL_PHASES
+
+    seen = [phase for run_id, _, phase in rows if run_id.startswith(f"{group_id}.h")]
+    return "over" if seen and all(phase in TERMINAL_PHASES for phase in seen) else "going on"

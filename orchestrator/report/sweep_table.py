@@ -1,6 +1,7 @@
 """The table of a sweep as text and as values: every figure with its n and interval, every failure kept."""
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Any
 
 from orchestrator.compare.metrics import metric_of
@@ -38,17 +39,7 @@ def table_text(table: SweepTable, width: int) -> str:
     lines = [f"{table.run_id} on {table.host}: {table.progress.phase}", f"  points  {counts_text(table.progress)}", ""]
     for words in table.job.drift:
         lines[-1:-1] = wrapped(f"DRIFT: {words}; earlier and later measurements need not be alike", width, "  ")
-    is_compared = any(row.against_plain is not None for row in table.rows)
-    shown = [name for name in table.metrics if name in HEADS]
-    heads = ["point", "n", *(HEADS[name] for name in shown), *(["against plain"] if is_compared else [])]
-    rows = [heads]
-    for row in table.rows:
-        cells = ["-" if _is_none(row, name) else _figure(row.figures.get(name), name) for name in shown]
-        rows.append([point_words(row.point), _blocks(row), *cells, *([_against(row)] if is_compared else [])])
-    lines += listed(rows, width)
-    for row in table.rows:
-        for words in row.invalid:
-            lines += wrapped(f"INVALID {point_words(row.point)}: {words}", width, "  ")
+    lines += rows_text((table,), width)
     failures = failures_text(table.progress.standings, table.job, width)
     if failures:
         lines += ["", "Not measured:", *failures]
@@ -61,15 +52,51 @@ def table_text(table: SweepTable, width: int) -> str:
     if table.absent:
         lines += ["", *wrapped(_absent(table), width)]
     lines += _recommendation(table, width)
-    if table.metrics:
-        legend = f"{LEGEND} {COMPARED}" if is_compared else LEGEND
-        if is_compared and table.job.confirms is None:
-            legend += f" {UNCONFIRMED.format(run_id=table.run_id)}"
-        lines += ["", *wrapped(legend, width)]
-        lines += [
-            line for name in shown for line in wrapped(f"{HEADS[name]}: {table.definitions.get(name, UNKNOWN)}", width)
-        ]
+    told = None if table.job.confirms is not None else UNCONFIRMED.format(run_id=table.run_id)
+    lines += legend_text((table,), width, told)
     return "\n".join(lines)
+
+
+def rows_text(tables: Sequence[SweepTable], width: int) -> list[str]:
+    """The rows of one table, or of several that stand as one: then with the host of each."""
+    several = len(tables) > 1
+    is_compared, shown = _is_compared(tables), _shown(tables)
+    heads = ["point", *(["host"] if several else []), "n", *(HEADS[name] for name in shown)]
+    rows = [[*heads, *(["against plain"] if is_compared else [])]]
+    notes: list[str] = []
+    for table in tables:
+        for row in table.rows:
+            cells = ["-" if _is_none(row, name) else _figure(row.figures.get(name), name) for name in shown]
+            where = [table.host] if several else []
+            compared = [_against(row)] if is_compared else []
+            rows.append([point_words(row.point), *where, _blocks(row), *cells, *compared])
+            on = f" on {table.host}" if several else ""
+            for words in row.invalid:
+                notes += wrapped(f"INVALID {point_words(row.point)}{on}: {words}", width, "  ")
+    return [*listed(rows, width), *notes]
+
+
+def legend_text(tables: Sequence[SweepTable], width: int, unconfirmed: str | None) -> list[str]:
+    """What the columns mean; nothing where nothing was measured. `unconfirmed`: what is said of the best of many."""
+    shown = _shown(tables)
+    if not any(table.metrics for table in tables):
+        return []
+    words = [LEGEND, COMPARED] if _is_compared(tables) else [LEGEND]
+    if _is_compared(tables) and unconfirmed is not None:
+        words.append(unconfirmed)
+    lines = ["", *wrapped(" ".join(words), width)]
+    for name in shown:
+        found = dict.fromkeys(table.definitions[name] for table in tables if name in table.definitions)
+        lines += wrapped(f"{HEADS[name]}: {' | '.join(found) or UNKNOWN}", width)
+    return lines
+
+
+def _shown(tables: Sequence[SweepTable]) -> list[str]:
+    return [name for name in HEADS if any(name in table.metrics for table in tables)]
+
+
+def _is_compared(tables: Sequence[SweepTable]) -> bool:
+    return any(row.against_plain is not None for table in tables for row in table.rows)
 
 
 def table_json(table: SweepTable) -> dict[str, Any]:

@@ -71,11 +71,15 @@ def plan_json(job: SweepJob, seconds: float | None) -> dict[str, Any]:
 
 def counts_text(progress: Progress) -> str:
     """e.g. `36 of 40 measured, 4 failed`."""
-    counts = progress.counts
-    words = [f"{counts['measured']} of {len(progress.standings)} measured"]
-    words += [f"{counts[word]} {word}" for word in ORDER[1:] if counts[word]]
     left = "" if progress.left_s is None else f"; about {in_time(progress.left_s)} left, by those so far"
-    return ", ".join(words) + left
+    return counted(progress.counts) + left
+
+
+def counted(counts: "Counter[Word]") -> str:
+    """The same of points of several sweeps."""
+    words = [f"{counts['measured']} of {counts.total()} measured"]
+    words += [f"{counts[word]} {word}" for word in ORDER[1:] if counts[word]]
+    return ", ".join(words)
 
 
 def progress_text(run_id: str, host: str, job: SweepJob, progress: Progress, width: int) -> str:

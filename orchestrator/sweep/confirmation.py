@@ -50,7 +50,7 @@ def confirm(job: SweepJob, sweep_id: str, chosen: Sequence[str], *, blocks: int,
     for block in range(blocks):
         order = list(starts.values())
         chance.shuffle(order)
-        units += [_unit(f"u{len(units) + at:04d}", block, some) for at, some in enumerate(order)]
+        units += [unit_of(f"u{len(units) + at:04d}", block, some) for at, some in enumerate(order)]
     return dataclasses.replace(
         job, units=tuple(units), points=tuple(points), skipped=(), resumes=None, done=(), confirms=sweep_id
     )
@@ -91,7 +91,8 @@ def _gain(row: Row) -> float | None:
     return None if change is None or change <= -1 else math.log1p(change)
 
 
-def _unit(unit_id: str, block: int, points: Sequence[SweepPoint]) -> SweepUnit:
+def unit_of(unit_id: str, block: int, points: Sequence[SweepPoint]) -> SweepUnit:
+    """The start that measures these points of one configuration; their loads in the order its job has them."""
     changes = [json.loads(point.changes_json) for point in points]
     ordered = sorted(zip(points, changes, strict=True), key=lambda one: "request_rate" in one[1])
     told = without_loads(changes[0])

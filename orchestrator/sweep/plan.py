@@ -16,7 +16,7 @@ from orchestrator.sweep.points import LOADS, Expanded, Point, as_json, without_l
 from remote_payload.schema import PathIdentity, SweepJob, SweepPoint, SweepUnit, UnitJob, to_json
 
 ID_DIGITS = 16
-PATHS = ("model", "draft", "target", "rows", "merged", "heldout", "heldout_merged", "prompts")
+PATHS = ("model", "draft", "target", "rows", "merged", "heldout", "heldout_merged", "prompts", "heldout_prompts")
 """Settings that name something on the host which may be replaced while its path stays."""
 NO_PATHS = ("bundled", "random")
 
@@ -38,7 +38,7 @@ class Start:
     @property
     def cost(self) -> float:
         """In tokens that are asked for at once, the longest first unknown: only good for an order."""
-        return sum(_cost_of(point.job) for point in self.points)
+        return sum(cost_of(point.job) for point in self.points)
 
 
 def paths_of(base: UnitJob, points: Iterable[Point]) -> tuple[str, ...]:
@@ -129,8 +129,8 @@ def unit_changes(points: Sequence[Point]) -> dict[str, Any]:
     return changes
 
 
-def _cost_of(job: UnitJob) -> float:
-    """Served: requests times tokens over how many go side by side. Others: the time or the rows they say."""
+def cost_of(job: UnitJob) -> float:
+    """Good for an order alone. Served: requests times tokens over how many go side by side; else time or rows."""
     job_fields = job.__dict__
     if job.kind == "bench":
         users = max(job_fields["concurrency"], default=1)

@@ -51,8 +51,13 @@ class Proposal:
 
 def settings_of(job: SweepJob, point: SweepPoint) -> dict[str, Any]:
     """The whole job of a point as JSON has it, its load as a list."""
+    return settings_over(json.loads(job.base_json), point)
+
+
+def settings_over(base: Mapping[str, Any], point: SweepPoint) -> dict[str, Any]:
+    """The same over a base that is JSON already."""
     changes = json.loads(point.changes_json)
-    value = {**json.loads(job.base_json), **changes}
+    value = {**base, **changes}
     if any(key in changes for key in LOADS):
         value |= {key: [changes[key]] if key in changes else [] for key in LOADS}
     return value

@@ -8,7 +8,6 @@ import dataclasses
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from orchestrator.compare.asked import Asked
 from orchestrator.compare.comparison import Comparison
@@ -20,8 +19,9 @@ from orchestrator.compare.statistics import adjust
 from orchestrator.compare.statistics.unpaired import estimate
 from orchestrator.compare.stats import Estimate
 from orchestrator.records.measurement import Measurement, MeasurementSet
-from orchestrator.sweep.points import LOADS, SPECULATION
+from orchestrator.sweep.points import LOADS
 from orchestrator.sweep.pruning import Chain, Proposal, propose, settings_of
+from orchestrator.sweep.shares import rest
 from orchestrator.sweep.standing import Progress, Standing
 from remote_payload.schema import SweepJob, SweepPoint
 
@@ -91,8 +91,24 @@ class SweepTable:
         return propose(self.chains, left)
 
 
-def table(run_id: str, host: str, job: SweepJob, progress: Progress, sets: Mapping[str, MeasurementSet]) -> SweepTable:
-    """The table from what came home: `sets` by run id."""
+@dataclass(frozen=True, kw_only=True)
+class ClassTable:
+    """The hosts of one class, a table each: every point is held against the plain decoding of its own host."""
+
+    host_class: str
+    tables: tuple[SweepTable, ...]
+
+
+def table(
+    run_id: str,
+    host: str,
+    job: SweepJob,
+    progress: Progress,
+    sets: Mapping[str, MeasurementSet],
+    *,
+    raw: bool = False,
+) -> SweepTable:
+    """The table from what came home: `sets` by run id. `raw`: `corrected` will look at it beside others."""
     found = {point.point_id: _measurements(point, progress.of_point(point.point_id), sets) for point in job.points}
     whole = {key: some[0] if len(some) == 1 else put_together(some) for key, some in found.items() if some}
     compared = _compared(job, whole)
@@ -111,7 +127,7 @@ def table(run_id: str, host: str, job: SweepJob, progress: Progress, sets: Mappi
     absent = {
         one.run_id for one in progress.standings if one.word == "measured" and one.run_id and one.run_id not in sets
     }
-    return SweepTable(
+    made = SweepTable(
         run_id=run_id,
         host=host,
         job=job,
@@ -120,6 +136,23 @@ def table(run_id: str, host: str, job: SweepJob, progress: Progress, sets: Mappi
         metrics=tuple(name for name in SHOWN if any(name in row.figures for row in rows)),
         absent=tuple(sorted(absent)),
         definitions=_definitions(list(whole.values())),
+    )
+    return made if raw else corrected((made,))[0]
+
+
+def corrected(tables: Sequence[SweepTable]) -> tuple[SweepTable, ...]:
+    """Tables that stand as one, their verdicts corrected for each other; they must not have been corrected yet."""
+    lines = [row.against_plain for table in tables for row in table.rows if row.against_plain is not None]
+    fixed = iter(adjust(tuple(lines), "Benjamini-Hochberg"))
+    return tuple(
+        dataclasses.replace(
+            one,
+            rows=tuple(
+                row if row.against_plain is None else dataclasses.replace(row, against_plain=next(fixed))
+                for row in one.rows
+            ),
+        )
+        for one in tables
     )
 
 
@@ -165,7 +198,7 @@ def _figures(measured: Measurement | None) -> dict[str, Estimate]:
 
 
 def _compared(job: SweepJob, whole: Mapping[str, Measurement]) -> dict[str, Comparison]:
-    """Tokens a second of every point against its plain decoding, corrected over all of them."""
+    """Tokens a second of every point against its plain decoding, not corrected yet."""
     plain = {
         _rest(point): whole[point.point_id] for point in job.points if point.is_baseline and point.point_id in whole
     }
@@ -178,10 +211,8 @@ def _compared(job: SweepJob, whole: Mapping[str, Measurement]) -> dict[str, Comp
         for line in lines:
             if line.metric.name == SPEED:
                 found[point.point_id] = line
-    return dict(zip(found, adjust(tuple(found.values()), "Benjamini-Hochberg"), strict=True))
+    return found
 
 
 def _rest(point: SweepPoint) -> str:
-    """What is not speculation, the load among it: the plain decoding that a point is held against has the same."""
-    changes: dict[str, Any] = json.loads(point.changes_json)
-    return json.dumps({key: value for key, value in changes.items() if key not in SPECULATION}, sort_keys=True)
+    return rest(json.loads(point.changes_json))

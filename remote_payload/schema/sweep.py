@@ -70,6 +70,22 @@ class PathIdentity(Record):
     digest: str | None
 
 
+class SweepShare(Record):
+    """Which part of a group this sweep is: several hosts measure the group's points, each its own share."""
+
+    group_id: str
+    number: int
+    """From 1; shares that were made later, of what another left, go on counting."""
+    hosts: tuple[str, ...]
+    """Of the first shares, in their order, as the laptop that split the points named them."""
+    host_class: str
+    """What the machine of this share is, in words: figures of another class are never held against its own."""
+
+    def __post_init__(self) -> None:
+        require_run_id(self.group_id)
+        require(self.number >= 1, f"`number` counts from 1, found: {self.number}")
+
+
 class SweepJob(Record):
     """The units in their order, and what they are about."""
 
@@ -97,6 +113,8 @@ class SweepJob(Record):
     """What was not as it had been for the sweep that this one goes on with, a sentence each; it was allowed."""
     confirms: str | None = None
     """The sweep whose best points this one measures afresh."""
+    share: SweepShare | None = None
+    """None = the whole sweep is this one host's."""
 
     def __post_init__(self) -> None:
         require_finite(unit_deadline_s=self.unit_deadline_s)

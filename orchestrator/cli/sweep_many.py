@@ -1,0 +1,216 @@
+"""The commands of a sweep where several hosts share it: `--host a,b,c`, or a sweep that this laptop knows as such."""
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from orchestrator.cli import console, showing
+from orchestrator.cli.live import watching
+from orchestrator.cli.options import open_store, tell_what_matters
+from orchestrator.errors import DetachedError, Eagle3Error, JobError, PartialError, UsageError
+
+if TYPE_CHECKING:
+    from orchestrator.cli.live import Tell
+    from orchestrator.config import Config
+    from orchestrator.records.group import SweepGroup
+    from orchestrator.several_hosts import Several
+    from orchestrator.sweep_groups.members import Member
+
+
+def is_many(run_id: str, host_name: str | None) -> bool:
+    """Whether a sweep is, or is asked of, several hosts."""
+    from orchestrator.store.groups import is_group
+
+    return (host_name is not None and "," in host_name) or is_group(open_store().home, run_id)
+
+
+def named(host_name: str) -> tuple[str, ...]:
+    """`a,b,c` -> the names. Raises UsageError where one is empty or stands twice."""
+    names = tuple(name.strip() for name in host_name.split(","))
+    if not all(names) or len(set(names)) < len(names):
+        raise UsageError(f"--host: expected names with commas between them, none empty or twice, found: {host_name!r}")
+    return names
+
+
+@contextmanager
+def opened(names: Sequence[str], settings: "Config", tell: "Tell", *, accept_new: bool) -> "Iterator[Several]":
+    """Sessions on these hosts, for as long as the block lasts."""
+    from orchestrator import pipeline
+    from orchestrator.several_hosts import several, told_by
+
+    lock = threading.Lock()
+    sessions = [pipeline.session(name, settings, told_by(name, tell, lock), accept_new=accept_new) for name in names]
+    with several(sessions, lock) as hosts:
+        yield hosts
+
+
+@contextmanager
+def grouped(
+    run_id: str, host_name: str | None, tell: "Tell", *, accept_new: bool, more: Sequence[str] = ()
+) -> "Iterator[tuple[SweepGroup, Several, dict[str, Eagle3Error]]]":
+    """The group, sessions on its hosts or those named (and on `more`), and what kept a host from telling of it."""
+    from orchestrator import config
+    from orchestrator.store.groups import load_group
+    from orchestrator.sweep_groups.members import found_on
+
+    store, settings = open_store(), config.load(config.here())
+    asked = () if host_name is None else named(host_name)
+    known = None if len(asked) > 1 else load_group(store.home, run_id)
+    if known is not None and (strange := [name for name in asked if name not in known.hosts]):
+        raise UsageError(f"--host: no share of sweep `{run_id}` is on: {strange[0]}")
+    names = asked or (() if known is None else known.hosts)
+    with opened(tuple(dict.fromkeys((*names, *more))), settings, tell, accept_new=accept_new) as hosts:
+        group, errors = (known, {}) if known is not None else found_on(run_id, hosts, store)
+        yield group, hosts, errors
+
+
+def status(run_id: str, host_name: str | None, *, accept_new: bool, as_json: bool) -> None:
+    """`sweep status`."""
+    from orchestrator.sweep_groups.members import ask
+
+    with grouped(run_id, host_name, tell_what_matters, accept_new=accept_new) as (group, hosts, errors):
+        members = ask(group, hosts, open_store())
+    show(group, members, as_json=as_json)
+    _require_all(members, errors)
+
+
+def follow(run_id: str, host_name: str | None, *, accept_new: bool, as_json: bool) -> None:
+    """`sweep follow`."""
+    with (
+        watching(as_json=as_json) as tell,
+        grouped(run_id, host_name, tell, accept_new=accept_new) as (group, hosts, errors),
+    ):
+        members = follow_home(group, hosts, tell)
+    show_end(group, members, errors, as_json=as_json)
+
+
+def follow_home(group: "SweepGroup", hosts: "Several", tell: "Tell") -> "tuple[Member, ...]":
+    """To its end, and everything home. Raises DetachedError at Ctrl-C: the sweep goes on."""
+    from orchestrator.sweep_groups.homecoming import until_over
+
+    try:
+        until_over(group, hosts, open_store(), tell)
+        return _bring_home(group, hosts, tell)
+    except (DetachedError, KeyboardInterrupt):
+        hint = f"follow with: eagle3-remote sweep follow {group.group_id} --host {','.join(group.hosts)}"
+        raise DetachedError("detached; the sweep goes on, and what came home stays", hint=hint) from None
+
+
+def collect(run_id: str, host_name: str | None, *, accept_new: bool, as_json: bool) -> None:
+    """`sweep collect`."""
+    with (
+        watching(as_json=as_json) as tell,
+        grouped(run_id, host_name, tell, accept_new=accept_new) as (group, hosts, errors),
+    ):
+        members = _bring_home(group, hosts, tell)
+    show(group, members, as_json=as_json)
+    _require_all(members, errors)
+
+
+def cancel(run_id: str, host_name: str | None, grace_s: float, *, accept_new: bool, as_json: bool) -> None:
+    """`sweep cancel`: every share on the hosts asked; the others go on."""
+    from orchestrator import pipeline
+
+    store = open_store()
+    with grouped(run_id, host_name, tell_what_matters, accept_new=accept_new) as (group, hosts, errors):
+        answers = hosts.each(
+            lambda session: [
+                pipeline.cancel(session, share.share_id, grace_s, store)
+                for share in group.shares
+                if share.host == session.name
+            ]
+        )
+    found = [answer for some in answers.found.values() for answer in some]
+    for answer in found:
+        showing.show_cancel(answer, as_json=as_json)
+    alive = [f"{pid} of {answer.state.run_id}" for answer in found for pid in answer.survivors]
+    if alive:
+        raise JobError(f"these processes could not be killed: {', '.join(alive)}")
+    require_none({**errors, **answers.errors})
+
+
+def report(run_id: str, *, as_json: bool) -> None:
+    """`sweep report`."""
+    from orchestrator.store.groups import load_group
+    from orchestrator.sweep_groups.members import known
+
+    store = open_store()
+    group = load_group(store.home, run_id)
+    show_report(group, known(group, store), as_json=as_json)
+
+
+def show(group: "SweepGroup", members: "Sequence[Member]", *, as_json: bool) -> None:
+    """How far it is."""
+    from orchestrator.report.sweep_group import group_json, group_text
+
+    parts = [member.part for member in members]
+    if as_json:
+        console.out_json(group_json(group.group_id, parts, group.missing))
+    else:
+        console.out(group_text(group.group_id, parts, group.missing, console.width()))
+
+
+def show_report(group: "SweepGroup", members: "Sequence[Member]", *, as_json: bool) -> None:
+    """The tables of its points, one a class of hosts."""
+    from orchestrator.report.sweep_group import report_json, report_text
+    from orchestrator.sweep_report import tables_of
+
+    parts = [member.part for member in members]
+    classes = tables_of(group.group_id, parts, open_store())
+    if as_json:
+        console.out_json(report_json(group.group_id, parts, classes, group.missing))
+    else:
+        console.out(report_text(group.group_id, parts, classes, group.missing, console.width()))
+
+
+def _bring_home(group: "SweepGroup", hosts: "Several", tell: "Tell") -> "tuple[Member, ...]":
+    from orchestrator.sweep_groups.homecoming import bring_home
+    from orchestrator.sweep_groups.members import ask
+
+    store = open_store()
+    members = ask(group, hosts, store)
+    for problem in bring_home(group, members, hosts, store, tell):
+        console.warn(problem)
+    return members
+
+
+def show_end(
+    group: "SweepGroup", members: "Sequence[Member]", errors: "Mapping[str, Eagle3Error]", *, as_json: bool
+) -> None:
+    """The report, then the error that the end means: hosts that did not answer, or points that are not measured."""
+    from orchestrator.sweep.group import counts
+
+    show_report(group, members, as_json=as_json)
+    _require_all(members, errors)
+    found = counts([member.part for member in members])
+    if (lacking := found.total() - found["measured"]) > 0:
+        raise JobError(
+            f"sweep {group.group_id}: {lacking} of {found.total()} points are not measured",
+            hint=f"`eagle3-remote sweep resume {group.group_id}` tries them again; "
+            f"`eagle3-remote runs list --tag {group.group_id}` lists its runs",
+        )
+
+
+def _require_all(members: "Sequence[Member]", errors: "Mapping[str, Eagle3Error]") -> None:
+    """Raises PartialError where a host did not answer of which more may come, or a share was never launched."""
+    from orchestrator.errors import NotFoundError
+
+    told = dict(errors)
+    for member in members:
+        if member.part.problem is not None and not member.part.is_dead:
+            told.setdefault(member.part.host, Eagle3Error(member.part.problem))
+        elif not member.part.launched:
+            told.setdefault(member.part.host, NotFoundError(f"{member.part.share_id} was never launched there"))
+    require_none(told)
+
+
+def require_none(errors: "Mapping[str, Eagle3Error]") -> None:
+    """Raises PartialError where a host failed, with what each said."""
+    if errors:
+        told = "; ".join(f"{name}: {error.message}" for name, error in sorted(errors.items()))
+        raise PartialError(f"{len(errors)} of the hosts did not do what they were asked: {told}", hint=_hint(errors))
+
+
+def _hint(errors: "Mapping[str, Eagle3Error]") -> str | None:
+    return next((error.hint for error in errors.values() if error.hint), None)

@@ -1,0 +1,186 @@
+"""The shares of a group as their hosts tell them: launched, asked, and found again from another laptop."""
+
+import contextlib
+import dataclasses
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from orchestrator import pipeline, sweeping
+from orchestrator.errors import (
+    ClaimedError,
+    Eagle3Error,
+    NotFoundError,
+)
+from orchestrator.following import Tell
+from orchestrator.jobfile import PlannedJob
+from orchestrator.order import Order
+from orchestrator.records.group import GroupShare, SweepGroup
+from orchestrator.remote.session import HostSession
+from orchestrator.several_hosts import Several, told_by
+from orchestrator.store import Store
+from orchestrator.store.groups import is_group, keep_group, load_group
+from orchestrator.sweep.group import Part
+from orchestrator.sweep.standing import progress_of
+from orchestrator.sweep_groups.planning import share_of
+from orchestrator.sweeping import Asked
+from remote_payload.schema import SweepJob, job_from_json
+from remote_payload.schema.waiting import Waiting
+
+
+@dataclass(frozen=True, kw_only=True)
+class Member:
+    """One share and what is known of it now; `asked` is None where nothing ever was."""
+
+    share: GroupShare
+    part: Part
+    asked: Asked | None
+
+
+def begin(group: SweepGroup, store: Store) -> None:
+    """Write it down before anything is launched. Raises ClaimedError where a run of this laptop has that id."""
+    if store.run_dir(group.group_id).path.is_dir():
+        raise ClaimedError(f"this laptop has a run of this id: {group.group_id}", hint="take another --run-id")
+    keep_group(store.home, group)
+
+
+def again(group_id: str, asked_sha256: str, store: Store) -> SweepGroup:
+    """The group that was written down before, if the same is asked for: it was split once. Raises ClaimedError."""
+    known_here = load_group(store.home, group_id)
+    if known_here.asked_sha256 != asked_sha256:
+        raise ClaimedError(f"this laptop knows another sweep of this id: {group_id}", hint="take another --run-id")
+    if any(share.number > len(first_hosts(known_here.shares)) for share in known_here.shares):
+        raise ClaimedError(  # a share that was never launched may have been moved
+            f"sweep `{group_id}` was gone on with, and its shares are not launched again",
+            hint=f"`eagle3-remote sweep follow {group_id}` follows it, `sweep resume {group_id}` measures what is left",
+        )
+    return known_here
+
+
+def first_hosts(shares: Sequence[GroupShare]) -> tuple[str, ...]:
+    """Those that the points were split among, as the laptop that did it named them."""
+    share = job_of(shares[0]).share
+    return () if share is None else share.hosts
+
+
+def launch(
+    shares: Sequence[GroupShare], hosts: Several, store: Store, tell: Tell, waiting: Mapping[str, Waiting | None]
+) -> dict[str, Eagle3Error]:
+    """Launch each share on its host, by name of the share's id; returns by host what kept one from it."""
+
+    def begin(session: HostSession) -> None:
+        for share in shares:
+            if share.host == session.name:
+                job = job_from_json(share.job_json)
+                order = Order(
+                    planned=PlannedJob(job=job, settings=share.settings),
+                    run_id=share.share_id,
+                    waiting=waiting.get(share.share_id),
+                )
+                sweeping.launch(order, session, store, told_by(session.name, tell, hosts.lock))
+
+    return dict(hosts.each(begin, tuple(dict.fromkeys(share.host for share in shares))).errors)
+
+
+def ask(group: SweepGroup, hosts: Several, store: Store) -> tuple[Member, ...]:
+    """Every share as it is now; of a host that does not answer as it was told last, with the reason."""
+
+    def work(session: HostSession) -> dict[str, Asked | Eagle3Error]:
+        found: dict[str, Asked | Eagle3Error] = {}
+        for share in group.shares:
+            if share.host == session.name:
+                try:
+                    found[share.share_id] = sweeping.ask(session, share.share_id, store)
+                except NotFoundError as error:
+                    found[share.share_id] = error
+        return found
+
+    names = [name for name in group.hosts if name in hosts.names]
+    answers = hosts.each(work, names)
+    members = []
+    for share in group.shares:
+        told = answers.found.get(share.host, {}).get(share.share_id) or answers.errors.get(share.host)
+        members.append(_member(share, told, store))
+    return tuple(members)
+
+
+def known(group: SweepGroup, store: Store) -> tuple[Member, ...]:
+    """Every share as its host told it last, without asking."""
+    return tuple(_member(share, None, store) for share in group.shares)
+
+
+def _member(share: GroupShare, told: Asked | Eagle3Error | None, store: Store) -> Member:
+    """`told`: what its host said of it, NotFoundError: that there is no such sweep; None: nobody asked."""
+    asked = told if isinstance(told, Asked) else None
+    if asked is None:
+        with contextlib.suppress(NotFoundError):
+            asked = sweeping.known(share.share_id, store)
+    is_gone = isinstance(told, NotFoundError)
+    job = job_of(share)
+    if asked is None:
+        progress = progress_of(job, (), "never launched")
+    elif is_gone:
+        progress = progress_of(job, asked.attempts, "lost")
+    else:
+        progress = asked.progress
+    failed = isinstance(told, Eagle3Error) and not is_gone
+    part = Part(
+        share_id=share.share_id,
+        number=share.number,
+        host=share.host,
+        host_class=share.host_class,
+        job=job,
+        progress=progress,
+        launched=asked is not None,
+        is_dead=share.is_dead and not isinstance(told, Asked),
+        problem=told.message if failed and isinstance(told, Eagle3Error) else None,
+    )
+    return Member(share=share, part=part, asked=asked)
+
+
+def job_of(share: GroupShare) -> SweepJob:
+    """What a share measures."""
+    job = job_from_json(share.job_json)
+    assert isinstance(job, SweepJob)
+    return job
+
+
+def found_on(group_id: str, hosts: Several, store: Store) -> tuple[SweepGroup, dict[str, Eagle3Error]]:
+    """The group as its hosts tell it, over what is known here; by host what kept one from telling.
+
+    Kept here, so that from now on this laptop knows it. Raises NotFoundError where no host has a share.
+    """
+    answers = hosts.each(lambda session: _shares_on(session, group_id, store))
+    known_here = load_group(store.home, group_id) if is_group(store.home, group_id) else None
+    found = {share.share_id: share for share in (() if known_here is None else known_here.shares)}
+    for some in answers.found.values():
+        for share in some:
+            found.setdefault(share.share_id, share)
+    if not found:
+        if answers.errors:
+            raise next(iter(answers.errors.values()))
+        raise NotFoundError(f"none of the hosts {', '.join(hosts.names)} has a share of a sweep: {group_id}")
+    shares = tuple(sorted(found.values(), key=lambda share: share.number))
+    first = first_hosts(shares)
+    numbers = {share.number for share in shares}
+    missing = tuple(
+        f"share {number} of {len(first)}, launched on `{name}`: none of the hosts asked has it"
+        for number, name in enumerate(first, start=1)
+        if number not in numbers
+    )
+    if known_here is None:
+        group = SweepGroup(group_id=group_id, created_unix_s=time.time(), shares=shares, missing=missing)
+    else:
+        group = dataclasses.replace(known_here, shares=shares, missing=missing)
+    keep_group(store.home, group)
+    return group, dict(answers.errors)
+
+
+def _shares_on(session: HostSession, group_id: str, store: Store) -> list[GroupShare]:
+    answer = pipeline.status(session, None, store, prefix=f"{group_id}.h")
+    found = []
+    for spec in answer.specs:
+        job = job_from_json(spec.job_json) if spec.job_kind == "sweep" else None
+        if isinstance(job, SweepJob) and job.share is not None and job.share.group_id == group_id:
+            found.append(share_of(job, session.name, f"{session.destination} {session.host.root}", spec.settings))
+    return found
