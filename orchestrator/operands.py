@@ -202,7 +202,7 @@ def _of_baseline(store: Store, baseline: Baseline) -> MeasurementSet:
 
 
 def _typed(baseline: Baseline) -> MeasurementSet:
-    """Numbers that somebody typed: no load, no circumstances, no samples."""
+    """Numbers that somebody typed: no circumstances but the load, where that was said, and no samples."""
     entry = baseline.current
     return MeasurementSet(
         run_id=f"baseline:{baseline.name}",
@@ -212,7 +212,7 @@ def _typed(baseline: Baseline) -> MeasurementSet:
         label=entry.note,
         created_unix_s=entry.set_at_unix_s,
         source=entry.source,
-        measurements=(Measurement(case=(), series=tuple(_number(item) for item in entry.numbers)),),
+        measurements=(Measurement(case=entry.load, series=tuple(_number(item) for item in entry.numbers)),),
     )
 
 

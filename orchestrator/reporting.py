@@ -208,6 +208,7 @@ def _moves_of(
                 since_unix_s=entry.set_at_unix_s,
                 run_id=entry.run_id,
                 numbers=tuple((number.metric, number.value) for number in entry.numbers),
+                load=entry.load,
                 note=entry.note,
                 measured=kept or known.get(entry.run_id or ""),
             ),

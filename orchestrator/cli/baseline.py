@@ -3,6 +3,7 @@
 import getpass
 import platform
 import time
+from typing import Any
 
 import click
 
@@ -33,11 +34,16 @@ def baseline() -> None:
     help="A typed number instead of a run; `=90 tok/s` too.",
 )
 @click.option("--unit", help="Unit of the typed numbers, e.g. tok/s, s, tokens, share, ratio.")
+@click.option(
+    "--load",
+    metavar="KEY=VALUE",
+    multiple=True,
+    help="The load of typed numbers, which alone is compared with them: concurrency=1, request_rate=2.5, side=plain, "
+    "split=held-out.",
+)
 @click.option("--source", help="Where typed numbers come from: a paper, a dashboard. Default: whoever types them.")
 @click.option("--note", default="", help="What it is, for whoever reads it later.")
-def set_baseline(
-    name: str, run_id: str | None, metrics: tuple[str, ...], unit: str | None, source: str | None, note: str
-) -> None:
+def set_baseline(name: str, run_id: str | None, note: str, **typed: Any) -> None:
     """Let NAME mean a valid run, own or imported, or typed numbers; what it meant before stays in its history.
 
     A run's measurements are kept beside the name and never change. Metrics and their units: output_throughput_tok_s
@@ -45,14 +51,14 @@ def set_baseline(
     drafter test, behind `declared.` or `best.`: first_step_accuracy and step2_acceptance, ... (share, 0 to 1),
     accept_length_walk and accept_length_mean (tokens, 1 and more).
     """
-    if (run_id is None) == (not metrics):
+    if (run_id is None) == (not typed["metrics"]):
         raise UsageError("expected a run or --metric METRIC=VALUE, one of the two")
-    if run_id is not None and (unit is not None or source is not None):
-        raise UsageError("expected --unit and --source with --metric only: a run knows its own")
-    if run_id is not None:
-        _set_run(open_store(), name, run_id, note)
-    else:
-        _set_numbers(open_store(), name, (metrics, unit), source or _who(), note)
+    if run_id is None:
+        _set_numbers(open_store(), name, note, **typed)
+        return
+    if any(typed.values()):
+        raise UsageError("expected --unit, --load and --source with --metric only: a run knows its own")
+    _set_run(open_store(), name, run_id, note)
 
 
 def _set_run(store: Store, name: str, run_id: str, note: str) -> None:
@@ -67,12 +73,21 @@ def _set_run(store: Store, name: str, run_id: str, note: str) -> None:
         )
 
 
-def _set_numbers(store: Store, name: str, typed: tuple[tuple[str, ...], str | None], source: str, note: str) -> None:
-    from orchestrator.compare.baseline import entry_of_numbers, number_of_text, unknown_metrics
+def _set_numbers(
+    store: Store,
+    name: str,
+    note: str,
+    *,
+    metrics: tuple[str, ...],
+    unit: str | None,
+    load: tuple[str, ...],
+    source: str | None,
+) -> None:
+    from orchestrator.compare.baseline import entry_of_numbers, load_of_texts, number_of_text, unknown_metrics
 
-    texts, unit = typed
-    numbers = tuple(number_of_text(text, unit) for text in texts)
-    store.set_baseline(name, entry_of_numbers(numbers, source=source, note=note, now=time.time()))
+    numbers, at = tuple(number_of_text(text, unit) for text in metrics), load_of_texts(load)
+    entry = entry_of_numbers(numbers, load=at, source=source or _who(), note=note, now=time.time())
+    store.set_baseline(name, entry)
     console.note(f"baseline {name} set")
     for unknown, close in unknown_metrics(numbers):
         guess = f"; did you mean: {', '.join(close)}" if close else ""

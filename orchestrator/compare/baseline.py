@@ -14,6 +14,13 @@ from orchestrator.records.measurement import Fact, MeasurementSet
 
 _NUMBER = re.compile(r"([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?)(?:\s*([A-Za-z%]\S*)|)")
 """A number, and a unit or none: Python reads `9_0` and digits of other scripts as numbers, too."""
+LOAD = {
+    "side": (r"spec|plain", "spec|plain"),
+    "concurrency": (r"[1-9][0-9]{0,5}", "USERS"),
+    "request_rate": (r"(?=.*[1-9])[0-9]{0,6}(?:\.[0-9]{1,6})?", "REQUESTS-A-SECOND"),
+    "split": (r"train|held-out", "train|held-out"),
+}
+"""What names a load, how its value is written, and that in words."""
 
 
 def require_over(record: RunRecord, problems: Sequence[str]) -> None:
@@ -104,10 +111,30 @@ def _unit(metric: Metric | None, name: str, unit: str | None) -> tuple[str, floa
     return metric.unit, known[unit]
 
 
-def entry_of_numbers(numbers: tuple[BaselineNumber, ...], *, source: str, note: str, now: float) -> BaselineEntry:
+def load_of_texts(texts: Sequence[str]) -> tuple[Fact, ...]:
+    """Read `KEY=VALUE` of a load, in the order in which runs tell theirs. Raises UsageError naming what may stand."""
+    found: dict[str, str] = {}
+    for text in texts:
+        key, _, value = text.partition("=")
+        form = LOAD.get(key)
+        if form is None or not re.fullmatch(form[0], value):
+            told = f"`{key}={form[1]}`" if form is not None else ", ".join(f"`{k}={w}`" for k, (_, w) in LOAD.items())
+            raise UsageError(f"--load: expected {told}, found: {text!r}")
+        if key in found:
+            raise UsageError(f"--load: expected `{key}` once, found it twice")
+        found[key] = f"{float(value):g}" if key == "request_rate" else value
+    if {"concurrency", "request_rate"} <= found.keys() or ("split" in found and len(found) > 1):
+        told = " ".join(f"{key}={value}" for key, value in found.items())
+        raise UsageError(f"--load: expected `concurrency` or `request_rate`, or `split` alone, found: {told}")
+    return tuple(Fact(name=key, value=found[key]) for key in LOAD if key in found)
+
+
+def entry_of_numbers(
+    numbers: tuple[BaselineNumber, ...], *, load: tuple[Fact, ...] = (), source: str, note: str, now: float
+) -> BaselineEntry:
     """Typed numbers as a baseline. Raises UsageError where a metric is given twice."""
     try:
-        return BaselineEntry(numbers=numbers, source=source, note=note, set_at_unix_s=now)
+        return BaselineEntry(numbers=numbers, load=load, source=source, note=note, set_at_unix_s=now)
     except ValueError as error:
         raise UsageError(f"--metric: {error}") from None
 

@@ -15,7 +15,7 @@ from orchestrator.compare.comparison import CaseComparison, Comparison
 from orchestrator.compare.condition import Condition
 from orchestrator.compare.diff import compare_sets
 from orchestrator.compare.fingerprint import implied, value_of
-from orchestrator.compare.matching import PREFERRED
+from orchestrator.compare.matching import PREFERRED, case_words
 from orchestrator.compare.pairing import figure_of
 from orchestrator.compare.pooling import Case, Operand, pooled
 from orchestrator.compare.statistics.starts import LEAST_STARTS, by_start
@@ -50,6 +50,9 @@ def judge(condition: Condition, measured: Operand, baseline: Operand | None = No
         return tuple(_absolute(condition, load) for load in loads)
     if baseline is None:
         return (cannot_tell(condition, f"`{condition.baseline}` was not found"),)
+    loads = _at_its_load(condition, loads, baseline)
+    if isinstance(loads, str):
+        return (cannot_tell(condition, loads),)
     unclear = _unclear(condition, loads, baseline)
     return tuple(
         cannot_tell(condition, unclear[load.case], load.case)
@@ -124,6 +127,17 @@ def _few_starts(repeats: int, starts: int) -> str:
     )
 
 
+def _at_its_load(condition: Condition, loads: Sequence[Measurement], baseline: Operand) -> Sequence[Measurement] | str:
+    """Of a typed number that names its load the loads that it is of, or why there are none; else all of them."""
+    if not baseline.is_typed:
+        return loads
+    factors = implied(condition.vary)
+    named = [{fact for fact in item.case if fact.name not in factors} for item in baseline.measurements]
+    fitting = [load for load in loads if any(case <= set(load.case) for case in named)]
+    told = ", ".join(case_words(item.case) for item in baseline.measurements)
+    return fitting or f"`{condition.baseline}` was measured at {told}, and no load that is meant is that one"
+
+
 def _unclear(condition: Condition, loads: Sequence[Measurement], baseline: Operand) -> dict[Case, str]:
     """Loads that a figure of the baseline may be of, as it tells less than they do and fits several; with the reason.
 
@@ -147,6 +161,7 @@ def _unclear(condition: Condition, loads: Sequence[Measurement], baseline: Opera
                 found[one] = (
                     f"`{condition.baseline}` {said}, and {len(apart)} loads of the run fit it: "
                     f"`[{name.name}={name.value}] {condition.text.strip()}` chooses this one"
+                    + ("; `baseline set --load` would name the number's own" if baseline.is_typed else "")
                 )
     return found
 

@@ -28,8 +28,8 @@ def matched(ours: Mapping[Case, Measurement], theirs: Mapping[Case, Measurement]
     pairs += [(left.pop(case), right.pop(case)) for case in same]
     pairs += _by_the_rest(left, right, factors)
     notes: list[str] = []
-    pairs += _by_less(left, right, notes)
-    pairs += [(mine, other) for other, mine in _by_less(right, left, notes)]
+    pairs += _by_less(left, right, factors, notes)
+    pairs += [(mine, other) for other, mine in _by_less(right, left, factors, notes)]
     if not pairs and not notes:
         notes += _apart(tuple(ours), tuple(theirs))
     order = {case: index for index, case in enumerate(ours)}
@@ -70,12 +70,17 @@ def _one_each(mine: Sequence[Case], others: Sequence[Case]) -> tuple[Case, Case]
 
 
 def _by_less(
-    more: dict[Case, Measurement], less: dict[Case, Measurement], notes: list[str]
+    more: dict[Case, Measurement], less: dict[Case, Measurement], factors: frozenset[str], notes: list[str]
 ) -> list[tuple[Measurement, Measurement]]:
-    """Cases of `less` that tell fewer facts than those of `more`, where one alone agrees with what they tell."""
+    """Cases of `less` that tell fewer facts than those of `more`, where one alone agrees with what they tell.
+
+    Where none does, one that agrees but for the factors.
+    """
     pairs = []
     for case in list(less):
-        fitting = [other for other in more if len(other) > len(case) and set(case) <= set(other)]
+        larger = [other for other in more if len(other) > len(case)]
+        fitting = [other for other in larger if set(case) <= set(other)]
+        fitting = fitting or [other for other in larger if set(_rest(case, factors)) <= set(_rest(other, factors))]
         chosen = _preferred(fitting)
         if len(chosen) == 1:
             pairs.append((more.pop(chosen[0]), less.pop(case)))

@@ -1,5 +1,6 @@
 """A baseline: a name, and everything it ever meant."""
 
+from orchestrator.records.measurement import Fact
 from orchestrator.records.names import NAME_RULE, is_name
 from remote_payload.rundir import RUN_ID_PATTERN
 from remote_payload.schema import SCHEMA_VERSION
@@ -25,6 +26,8 @@ class BaselineEntry(Record):
     record_sha256: str | None = None
     """Hash of `records/RUN_ID.json`, the run's measurements as promoted; None = set before there were records."""
     numbers: tuple[BaselineNumber, ...] = ()
+    load: tuple[Fact, ...] = ()
+    """What typed numbers were measured at, e.g. `concurrency` = `1`; empty = nobody said."""
     source: str = ""
     """Who set it (user@laptop); for typed numbers where they came from, where that was said."""
     note: str = ""
@@ -36,6 +39,7 @@ class BaselineEntry(Record):
         require(self.record_sha256 is None or self.run_id is not None, "`record_sha256` is of a run's record")
         id_fits = self.run_id is None or RUN_ID_PATTERN.fullmatch(self.run_id) is not None  # it becomes a file's name
         require(id_fits, f"`run_id`: expected a run id ({RUN_ID_PATTERN.pattern}), found: {self.run_id!r}")
+        require(not self.load or bool(self.numbers), "a load is of typed numbers: a run tells its own")
         metrics = [number.metric for number in self.numbers]
         require(len(set(metrics)) == len(metrics), "a metric must stand once")
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 
+from orchestrator.compare.matching import case_words
 from orchestrator.records import Baseline, BaselineEntry
 from orchestrator.records.measurement import MeasurementSet
 from orchestrator.report.lines import wrapped
@@ -75,4 +76,5 @@ def _cells(baseline: Baseline, elsewhere: Collection[str]) -> list[str]:
 def _meaning(entry: BaselineEntry) -> str:
     if entry.run_id is not None:
         return f"run {entry.run_id}"
-    return ", ".join(f"{n.metric}={n.value:g}{f' {n.unit}' if n.unit else ''}" for n in entry.numbers)
+    numbers = ", ".join(f"{n.metric}={n.value:g}{f' {n.unit}' if n.unit else ''}" for n in entry.numbers)
+    return numbers + (f" at {case_words(entry.load)}" if entry.load else "")

@@ -17,6 +17,7 @@ from tests.cli.conftest import Eagle
 from tests.cli.test_runs_baseline_diff import put_run
 from tests.support.made_bench import made_paired
 from tests.support.made_runs import made_run, put_files
+from tests.support.made_sets import put_bench as put_paired
 
 
 @pytest.fixture
@@ -211,6 +212,55 @@ def test_typed_numbers_have_units_a_source_and_a_note(store: Store, eagle: Eagle
     shown = eagle("baseline", "show", "plain").out
     assert "typed by somebody" in shown
     assert "unknown" in shown  # its interval and its n
+
+
+def test_a_typed_number_may_name_its_load_and_is_of_that_one_alone(store: Store, eagle: Eagle) -> None:
+    typed = ("--metric", "output_throughput_tok_s=40 tok/s")
+    assert eagle("baseline", "set", "one", *typed, "--load", "concurrency=1").code == 0
+    assert eagle("baseline", "set", "four", *typed, "--load", "concurrency=4").code == 0
+    assert eagle("baseline", "set", "plain", *typed, "--load", "concurrency=1", "--load", "side=plain").code == 0
+    assert [fact.name for fact in store.baseline("plain").current.load] == ["side", "concurrency"]
+    put_paired(store, "bench-a1", made_paired(repeats=5))
+    assert eagle("diff", "bench-a1", "--against", "one").out.startswith(
+        "Improved, if all else was alike: output_throughput_tok_s at side=spec"
+    )
+    assert eagle("diff", "bench-a1", "--against", "plain").out.startswith(
+        "Improved, if all else was alike: output_throughput_tok_s at side=plain"
+    )
+    other = eagle("diff", "bench-a1", "--against", "four")
+    assert (other.code, "no load is on both sides" in other.out) == (4, True)
+    assert eagle("expect", "bench-a1", "--that", "output_throughput_tok_s >= 1.2 * baseline:one").code == 0
+    told = eagle("expect", "bench-a1", "--that", "output_throughput_tok_s >= 1.2 * baseline:four")
+    assert (told.code, "was measured at concurrency=4" in " ".join(told.out.split())) == (8, True)
+    assert "output_throughput_tok_s=40 tok/s at concurrency=4" in " ".join(eagle("baseline", "list").out.split())
+
+
+@pytest.mark.parametrize(
+    ("loads", "expected"),
+    [
+        (("users=4",), "expected `side=spec|plain`, `concurrency=USERS`, "),
+        (("concurrency=0",), "expected `concurrency=USERS`, found: 'concurrency=0'"),
+        (("concurrency=1.5",), "expected `concurrency=USERS`"),
+        (("request_rate=0.0",), "expected `request_rate=REQUESTS-A-SECOND`"),
+        (("side=both",), "expected `side=spec|plain`"),
+        (("concurrency",), "expected `concurrency=USERS`"),
+        (("concurrency=1", "concurrency=4"), "expected `concurrency` once"),
+        (("concurrency=1", "request_rate=2"), "expected `concurrency` or `request_rate`"),
+        (("split=train", "side=spec"), "or `split` alone, found: split=train side=spec"),
+    ],
+)
+def test_a_load_that_is_none_is_refused(store: Store, eagle: Eagle, loads: tuple[str, ...], expected: str) -> None:
+    words = [word for one in loads for word in ("--load", one)]
+    answer = eagle("baseline", "set", "b", "--metric", "output_throughput_tok_s=90 tok/s", *words)
+    assert (answer.code, store.baselines()) == (2, ())
+    assert expected in " ".join(answer.err.split())
+
+
+def test_a_load_is_of_typed_numbers_and_written_as_runs_write_it(store: Store, eagle: Eagle) -> None:
+    eagle("baseline", "set", "b", "--metric", "output_throughput_tok_s=90 tok/s", "--load", "request_rate=2.50")
+    assert [fact.value for fact in store.baseline("b").current.load] == ["2.5"]
+    put_run(store, "run-a1", 0.7)
+    assert eagle("baseline", "set", "b", "run-a1", "--load", "concurrency=1").code == 2
 
 
 def test_a_unit_that_an_expectation_may_have_is_brought_into_the_metrics_own(store: Store, eagle: Eagle) -> None:

@@ -7,7 +7,7 @@ from orchestrator.compare.condition import parse_condition
 from orchestrator.compare.expect import Judgment, judge
 from orchestrator.compare.pooling import Operand
 from orchestrator.errors import JobFileError
-from orchestrator.records.measurement import Measurement, Series
+from orchestrator.records.measurement import Fact, Measurement, Series
 from orchestrator.report.junit import junit
 from tests.compare.test_diff import BASE, BETTER, side
 from tests.support.made_sets import CASE, measurement, throughputs
@@ -104,12 +104,22 @@ def test_a_number_that_names_no_load_is_of_no_load_where_there_are_several() -> 
     assert [item.outcome for item in found] == ["cannot tell"] * 2
     assert found[1].reason == (
         "`baseline:b` names no load, and 2 loads of the run fit it: "
-        "`[concurrency=4] >= 1.05 * baseline:b` chooses this one"
+        "`[concurrency=4] >= 1.05 * baseline:b` chooses this one; `baseline set --load` would name the number's own"
     )
     (named,) = judged(THROUGHPUT, "[concurrency=4] >= 1.05 * baseline:b", several, typed)
     assert named.outcome == "passed"
     any_of_them = judged(THROUGHPUT, "[vary=concurrency] >= 1.05 * baseline:b", several, typed)
     assert [item.outcome for item in any_of_them] == ["passed"] * 2
+    of_four = side(Measurement(case=(Fact(name="concurrency", value="4"),), series=(number,)), origin="typed")
+    (its_own,) = judged(THROUGHPUT, ">= 1.05 * baseline:b", several, of_four)
+    assert (its_own.outcome, its_own.case[1].value) == ("passed", "4")
+    (nowhere,) = judged(THROUGHPUT, "[concurrency=1] >= 1.05 * baseline:b", several, of_four)
+    assert (nowhere.outcome, nowhere.reason) == (
+        "cannot tell",
+        "`baseline:b` was measured at concurrency=4, and no load that is meant is that one",
+    )
+    across = judged(THROUGHPUT, "[vary=concurrency] >= 1.05 * baseline:b", several, of_four)
+    assert [item.outcome for item in across] == ["passed"] * 2
     half = side(measurement(throughputs(*BASE), case={"side": "spec"}), label="half")
     assert "says no more than side=spec" in judged(THROUGHPUT, ">= 1.05 * baseline:b", several, half)[0].reason
     both = side(measurement(throughputs(*BASE), case={"side": "spec"}), spec("1"), label="both")

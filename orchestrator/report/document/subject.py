@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from orchestrator.compare.asked import Asked
 from orchestrator.compare.comparison import SetComparison
-from orchestrator.records.measurement import MeasurementSet
+from orchestrator.records.measurement import Fact, MeasurementSet
 from orchestrator.report.content import RunReport
 
 DRAWN = 4
@@ -49,6 +49,8 @@ class BaselineMove:
     run_id: str | None = None
     numbers: tuple[tuple[str, float], ...] = ()
     """(metric, value) of a typed baseline."""
+    load: tuple[Fact, ...] = ()
+    """What these were measured at; empty = not told."""
     measured: MeasurementSet | None = None
     """The run's measurements, where they are at hand."""
     note: str = ""

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
+from orchestrator.compare.matching import PREFERRED
 from orchestrator.compare.metrics import metric_of
 from orchestrator.records.measurement import Fact, Measurement, MeasurementSet
 from orchestrator.report.document.blocks import Block, Chart, Section, Table, Text, Trace
@@ -133,7 +134,7 @@ def _value(move: BaselineMove, key: Key, *, one_load: bool) -> float | None:
     scale = 1.0 if known is None else scale_of(known.unit)[0]
     typed = dict(move.numbers).get(metric)
     if typed is not None:
-        return scale * typed if one_load else None
+        return scale * typed if (_is_of(move.load, case) if move.load else one_load) else None
     one = None if move.measured is None else _measurement(move.measured, case)
     series = None if one is None else series_of(one, (metric,))
     if one is None or series is None:
@@ -142,12 +143,23 @@ def _value(move: BaselineMove, key: Key, *, one_load: bool) -> float | None:
     return None if found is None else scale * found
 
 
+def _numbers_words(move: BaselineMove) -> str:
+    told = ", ".join(f"{metric} = {value:g}" for metric, value in move.numbers)
+    return f"{told} at {case_words(move.load)}" if move.load else told
+
+
+def _is_of(load: tuple[Fact, ...], case: tuple[Fact, ...]) -> bool:
+    """Whether a number that was typed for a load is of this one; without a word on the side, of the drafter's."""
+    side = fact_of(load, "side") or PREFERRED["side"]
+    return set(load) <= set(case) and fact_of(case, "side") in (None, side)
+
+
 def _moves(moves: Sequence[BaselineMove]) -> Table:
     rows = tuple(
         (
             move.name,
             moment(move.since_unix_s),
-            move.run_id or ", ".join(f"{metric} = {value:g}" for metric, value in move.numbers) or UNKNOWN,
+            move.run_id or _numbers_words(move) or UNKNOWN,
             move.note,
         )
         for move in reversed(moves)
