@@ -166,18 +166,18 @@ def _economy_table(found: list[Economy], *, several: bool) -> Table:
             (
                 one.name,
                 case_words(one.case),
+                {True: "pays", False: "does not pay", None: "cannot tell"}[one.pairing.pays],
                 one.length.words,
                 f"{within(one.speedup)}, n={pairs} of repeats",
                 _cost_words(one.pairing),
-                {True: "pays", False: "does not pay", None: "cannot tell"}[one.pairing.pays],
             )
         )
-    head = ("run", "load", "accept length", "speed-up [95 %]", "r = break-even accept length [95 %]", "speculation")
+    head = ("run", "load", "speculation", "accept length", "speed-up [95 %]", "r = break-even accept length [95 %]")
     first = 0 if several else 1
     return Table(
         caption="Where speculation pays: accept length above r",
         head=head[first:],
         rows=tuple(row[first:] for row in rows),
-        verdicts=5 - first,
+        verdicts=2 - first,
         folded=len(rows) > 40,
     )

@@ -145,7 +145,8 @@ def test_speculation_breaks_even_at_r() -> None:
     assert found.speedup.value == pytest.approx(56.8 / 90)
     assert found.step_cost == pytest.approx(3.0106, abs=1e-4)
     section = economy_section(reported(one(spec, plain)))
-    assert tables(section)[0].rows[0][3:] == ("3.01 [2.88, 3.15]", "does not pay")  # t(2) = 4.3027 times 0.010165
+    row = tables(section)[0].rows[0]
+    assert (row[1], row[4]) == ("does not pay", "3.01 [2.88, 3.15]")  # t(2) = 4.3027 times 0.010165
     (chart,) = charts(section)
     assert chart.guides[0].height == 1.0
     assert chart.guides[1].slope == pytest.approx(1 / 3.0106, abs=1e-4)  # crosses 1 at r
@@ -157,7 +158,7 @@ def test_the_plain_side_is_suspicious_only_where_a_step_surely_costs_less_than_a
     for spec_tok_s in (shaky, steady):
         spec = load(runs(*spec_tok_s), prompts((18.0, 19.0, 20.0) * 4, (10.0,) * 12))
         section = economy_section(reported(one(spec, load(runs(50.0, 50.0, 50.0), side="plain"))))
-        told.append(tables(section)[0].rows[0][3])
+        told.append(tables(section)[0].rows[0][4])
     assert told[0].startswith("0.95 [")
     assert "suspicious" not in told[0]
     assert told[1].endswith("] (surely below 1: the plain side is suspicious)")
@@ -166,7 +167,7 @@ def test_the_plain_side_is_suspicious_only_where_a_step_surely_costs_less_than_a
 def test_no_speed_up_is_made_up() -> None:
     spec, plain = load(runs(56.8), prompts((19.0,) * 8, (10.0,) * 8)), load(runs(90.0), side="plain")
     single = economy_section(reported(one(spec, plain)))
-    assert tables(single)[0].rows[0][-1] == "cannot tell"
+    assert tables(single)[0].rows[0][1] == "cannot tell"
     assert economy_section(reported(one(spec))) is None
     bad = dataclasses.replace(plain, invalid=("2 requests failed",))
     assert economy_section(reported(one(spec, bad))) is None
@@ -202,7 +203,12 @@ def test_a_trend_shows_what_the_baseline_meant_at_the_time() -> None:
 
 
 def test_a_number_without_a_load_is_drawn_beside_no_load_of_several() -> None:
-    move = BaselineMove(name="typed", since_unix_s=0.0, numbers=(("output_throughput_tok_s", 90.0),))
+    numbers = (("output_throughput_tok_s", 90.0),)
+    at_16 = BaselineMove(name="of-16", since_unix_s=0.0, numbers=numbers, load=facts(concurrency="16"))
+    beside = trend_section(reported(*made_history(3), moves=(at_16,)))
+    assert [chart.title for chart in charts(beside) if len(chart.traces) > 1] == ["Output throughput, spec, 16 users"]
+    assert tables(beside)[0].rows[0][2] == "output_throughput_tok_s = 90 at 16 users"
+    move = BaselineMove(name="typed", since_unix_s=0.0, numbers=numbers)
     section = trend_section(reported(*made_history(3), moves=(move,)))
     assert all(len(chart.traces) == 1 for chart in charts(section))
     assert "output_throughput_tok_s = 90" in tables(section)[0].rows[0]

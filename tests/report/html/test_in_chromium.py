@@ -245,3 +245,5 @@ def test_three_hundred_runs_stay_readable_and_quick(browser: Browser, tmp_path: 
     href = browser.run("return document.querySelector('a[download]').href")
     value = json.loads(gzip.decompress(base64.b64decode(href.partition(",")[2])))
     assert len(value["runs"]) == 300
+    browser.open(path, width=390)
+    assert browser.run(CUT) == []
