@@ -1,7 +1,9 @@
 """Result files of other tools as they lie on the disk: a file, or a sweep's folder, of which each file is a line."""
 
 import datetime
+import hashlib
 import os
+import re
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,10 +16,12 @@ from orchestrator.store import Store
 from orchestrator.store.archive import MAX_BYTES
 from orchestrator.store.files import names_in, translated
 from orchestrator.store.intake import take_in
+from orchestrator.store.layout import RAW
 from orchestrator.store.unpacking import read_bounded
 
 _OF_A_SWEEP = ("run=*.json", "*failure.json", "profile_export_aiperf.json")
 _DEPTH, _MOST_FILES = 4, 100_000
+_HASH_IN_ID = re.compile(r"-([0-9a-f]{12})\Z")
 _ONE_LINE = bytes.maketrans(b"\r\n", b"  ")
 
 
@@ -55,6 +59,31 @@ def kept_as(store: Store, found: MeasurementSet) -> str | None:
             if (known.source_sha256, known.tool) == (found.source_sha256, found.tool):
                 return name
     return None
+
+
+def beginnings_kept(store: Store, source: Source) -> tuple[str, ...]:
+    """The runs whose file was the beginning of this one, which has grown since: their results are in it as well.
+
+    Not covered: files that were not kept, because they seem to hold a secret.
+    """
+    sizes: dict[int, list[str]] = {}
+    for name in names_in(store.home / "runs"):
+        path = store.home / "runs" / name / RAW
+        if _HASH_IN_ID.search(name) is not None and path.is_file():
+            sizes.setdefault(_unpacked_size(path), []).append(name)
+    so_far, begin, found = hashlib.sha256(), 0, list[str]()
+    for size in sorted(size for size in sizes if 0 < size < len(source.data)):
+        so_far.update(memoryview(source.data)[begin:size])
+        begin = size
+        found += [name for name in sizes[size] if name.endswith(so_far.hexdigest()[:12])]
+    return tuple(found)
+
+
+def _unpacked_size(path: Path) -> int:
+    """Bytes before packing, below 4 GB: what a gzip file ends with (RFC 1952, ISIZE). Raises StoreError."""
+    with translated("read", path), path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - 4))
+        return int.from_bytes(file.read(4), "little")
 
 
 def kept_own(store: Store, path: Path, found: MeasurementSet) -> tuple[str, bool]:

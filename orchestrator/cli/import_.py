@@ -63,7 +63,7 @@ def _read(path: Path, kind: str | None, label: str) -> tuple[Path, "Source | Non
 
 def _kept(path: Path, source: "Source | None", found: "MeasurementSet") -> tuple[str, bool]:
     """Under which id it is here, and whether it is new here."""
-    from orchestrator.result_files import kept_as, kept_own
+    from orchestrator.result_files import beginnings_kept, kept_as, kept_own
 
     store = Store.default()
     if source is None:
@@ -73,8 +73,11 @@ def _kept(path: Path, source: "Source | None", found: "MeasurementSet") -> tuple
         return known, False
     if source.holds_secret:
         console.note(f"{source.name}: it seems to hold a secret, so the file itself is not kept")
-    store.add_imported(found, None if source.holds_secret else source.data)
-    return found.run_id, True
+    for name in beginnings_kept(store, source):
+        console.warn(
+            f"{source.name}: it begins with the file of {name}, so their results are the same; one of the two is enough"
+        )
+    return found.run_id, store.add_imported(found, None if source.holds_secret else source.data)
 
 
 def _show(found: "MeasurementSet", run_id: str, is_new: bool | None, file: str) -> None:

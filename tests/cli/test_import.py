@@ -117,6 +117,24 @@ def test_the_same_bytes_of_another_day_are_the_same_run(store: Store, eagle: Eag
     assert len(store.list()) == 1
 
 
+def test_a_file_that_has_grown_names_the_run_of_its_beginning(store: Store, eagle: Eagle, tmp_path: Path) -> None:
+    """These tools append: the results of yesterday stand in today's file again, and are no new repeats."""
+    lines = Path(SERVING).read_bytes().splitlines(keepends=True)
+    file = tmp_path / "results.jsonl"
+    ids = []
+    for count in (1, 2):
+        file.write_bytes(b"".join(lines[:count]))
+        ids.append(eagle("import", str(file), "--json").json["run_id"])
+    other = tmp_path / "other.jsonl"
+    other.write_bytes(lines[1])
+    assert "begins with" not in eagle("import", str(other)).err
+    file.write_bytes(b"".join(lines))
+    told = eagle("import", str(file)).err
+    for run_id in ids:
+        assert f"warning: results.jsonl: it begins with the file of {run_id}, so their results are the same" in told
+    assert len(store.list()) == 4
+
+
 def test_a_file_with_a_secret_is_not_kept_itself(store: Store, eagle: Eagle, tmp_path: Path) -> None:
     value = json.loads(Path(SERVING).read_text().splitlines()[0])
     value["server_info"]["api_key"] = "sk-123"
