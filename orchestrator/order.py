@@ -55,6 +55,7 @@ def record_of(order: Order, session: HostSession, python: str) -> RunRecord:
         deadline_s=order.deadline_s or (None if planned.job.kind == "sweep" else session.host.deadline_s),
         launched_by=f"{getpass.getuser()}@{platform.node()}",
         created_unix_s=time.time(),
+        notify_command=session.host.notify_command,
         waiting=_waiting_at(order, session),
         slurm=session.host.submission,
     )
@@ -80,7 +81,7 @@ def at_host(planned: PlannedJob, name: str, host: HostConfig) -> PlannedJob:
 
     Raises ConfigError for a secret in what the host's configuration would have written down.
     """
-    require_no_secret_of_host(name, host.environment, host.exec_prefix)
+    require_no_secret_of_host(name, host.environment, host.exec_prefix, host.notify_command)
     job = planned.job
     if not host.exec_prefix or getattr(job, "exec_prefix", None) != ():  # kinds that start no server have no such key
         return planned

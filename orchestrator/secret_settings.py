@@ -44,12 +44,15 @@ def require_no_secret(job: Job, sources: Mapping[str, str]) -> None:
             raise JobFileError(f"{source}: {found} {_WOULD}", hint=_HINT)
 
 
-def require_no_secret_of_host(name: str, environment: Mapping[str, str], exec_prefix: tuple[str, ...]) -> None:
+def require_no_secret_of_host(
+    name: str, environment: Mapping[str, str], exec_prefix: tuple[str, ...], notify_command: tuple[str, ...] = ()
+) -> None:
     """The same for what the configuration of a host adds to its jobs. Raises ConfigError."""
     told = _in_variables(tuple(f"{key}={value}" for key, value in environment.items()))
     for key, found in (
         ("environment", told),
         ("exec_prefix", _in_variables(exec_prefix) or _in_words(exec_prefix)),
+        ("notify_command", _in_variables(notify_command) or _in_words(notify_command)),
     ):
         if found is not None:
             raise ConfigError(f"eagle3.toml [hosts.{name}] `{key}`: {found} {_WOULD}", hint=_HINT)

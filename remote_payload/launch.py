@@ -115,6 +115,10 @@ def _start(request: LaunchRequest, run: RunDir, origin: supervisor.Origin, claim
 
     def body(report: Report) -> None:
         supervisor.supervise(run, request.spec, request.secrets, origin, report, claim)
+        if request.spec.notify_command and origin.sweep is None:  # a sweep's end is told, not those of its units
+            from remote_payload.end_told import tell_the_end  # noqa: PLC0415 - few hosts have a command
+
+            tell_the_end(run, request.spec)
 
     try:
         answer = start_detached(body, keep=(claim,), timeout_s=HANDSHAKE_TIMEOUT_S)

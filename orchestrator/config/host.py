@@ -33,6 +33,8 @@ class HostConfig(Record):
     """`slurm`: the server is a login node, runs are submitted to its Slurm; None = they run on the server itself."""
     slurm: SlurmSettings | None = None
     """`[hosts.NAME.slurm]`: how they are submitted."""
+    notify_command: tuple[str, ...] = ()
+    """Run on the server when a run or a sweep is over, its ending as JSON on stdin: `["~/bin/tell", "gpu"]`."""
     secrets: tuple[str, ...] = ()
     """Names of variables whose values are taken from this laptop's environment, sent on stdin and never stored."""
     connect_timeout_s: float = 10.0
@@ -53,6 +55,8 @@ class HostConfig(Record):
         require(self.slurm is None or self.scheduler == "slurm", '`slurm` belongs to `scheduler = "slurm"`')
         for word in self.exec_prefix:
             require(bool(word) and "\0" not in word, f"`exec_prefix` must hold words, none empty, found: {word!r}")
+        for word in self.notify_command:
+            require(bool(word) and "\0" not in word, f"`notify_command` must hold words, none empty, found: {word!r}")
         for name, value in self.environment.items():
             require("\0" not in value, f"`environment.{name}` must not hold a NUL character, found: {value!r}")
         timeout_s, deadline_s, reconnect_s = self.connect_timeout_s, self.deadline_s, self.reconnect_s

@@ -60,6 +60,8 @@ class RunSpec(Record):
     launched_by: str
     """user@laptop, for people who share the server."""
     created_unix_s: float
+    notify_command: tuple[str, ...] = ()
+    """Program and arguments that the supervisor runs when the run is over, its ending as JSON on stdin; () = none."""
     waiting: Waiting | None = None
     """What the run waits for on the host before its worker starts; None = nothing."""
     slurm: SlurmSettings | None = None

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from remote_payload.end_told import tell_the_end
 from remote_payload.event_log import EventLog
 from remote_payload.outcome import Outcome
 from remote_payload.rundir import RunDir
@@ -97,6 +98,8 @@ def take_up(
     origin = Origin(archive=here.archive, sweep=sweep, slurm=job, before=before, reworded=_reworded(here))
     # What it had to wait for, Slurm has waited for.
     supervise_here(run, replace(spec, waiting=None), values, origin)
+    if sweep is None:  # a sweep's end is told, not those of its units
+        tell_the_end(run, spec)
     return read_state(run)
 
 

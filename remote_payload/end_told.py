@@ -1,0 +1,70 @@
+"""`notify_command` of a host: run by the supervisor when a run is over, with its ending as JSON on standard input.
+
+The run's state is final by then, and nothing here changes it: a command that fails is an event of the run, no more.
+"""
+
+import contextlib
+import os
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Sequence
+
+from remote_payload.bounded import KILL_WAIT_S
+from remote_payload.event_log import EventLog
+from remote_payload.refusal import Refusal
+from remote_payload.rundir import RunDir
+from remote_payload.runstate import read_state
+from remote_payload.schema import Event, RunSpec, to_json
+from remote_payload.schema.ending import ending_of
+from remote_payload.watch import WATCHED
+
+LONGEST_S = 30.0
+
+
+def tell_the_end(run: RunDir, spec: RunSpec) -> None:
+    """Run the command where there is one and the run is over; what goes wrong is noted among the run's events."""
+    if not spec.notify_command:
+        return
+    with contextlib.suppress(OSError, Refusal):  # a full disk, a state that is damaged: nothing to tell, nowhere to
+        state = read_state(run)
+        if state is None or not state.is_terminal:
+            return
+        ending = to_json(ending_of(spec, state, os.uname().nodename, "host"))
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, WATCHED)  # the command's children inherit what is blocked
+        problem = _problem(spec.notify_command, ending.encode("ascii"))
+        if problem is not None:
+            words = f"`notify_command` of the host: {problem}"
+            EventLog(run.events).report(Event(time_unix_s=time.time(), kind="note", name="notify", message=words))
+
+
+def _problem(command: Sequence[str], data: bytes) -> str | None:
+    """What went wrong; None = nothing."""
+    with tempfile.TemporaryFile() as told, tempfile.TemporaryFile() as output:
+        told.write(data)
+        told.seek(0)
+        try:
+            child = subprocess.Popen(
+                [os.path.expanduser(command[0]), *command[1:]],
+                stdin=told,  # not a pipe: one that reads nothing is no error
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                cwd="/",
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:
+            return f"it cannot be run: {error}"
+        try:
+            code = child.wait(LONGEST_S)
+        except subprocess.TimeoutExpired:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(child.pid, signal.SIGKILL)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                child.wait(KILL_WAIT_S)
+            return f"ended by force, for it took longer than {LONGEST_S:.0f} s"
+        if code == 0:
+            return None
+        output.seek(0)
+        said = " ".join(output.read(4096).decode("utf-8", "replace").split())[-300:]
+        return f"exit code {code}: {said or 'no message'}"

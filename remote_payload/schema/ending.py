@@ -1,0 +1,56 @@
+"""How a run ended, in a few words: what a notification carries, told by the host or by a laptop that sees the end."""
+
+from typing import Literal
+
+from remote_payload.schema.record import Record
+from remote_payload.schema.run import RunSpec, RunState
+
+
+class Ending(Record):
+    """Nothing of the job's settings and no secret: it may go through anybody's hands."""
+
+    run_id: str
+    job_kind: str
+    phase: str
+    host: str
+    """As this laptop calls it, or the host's own name."""
+    told_by: Literal["host", "laptop"]
+    text: str
+    """One sentence for people."""
+    failure: str | None = None
+    exit_code: int | None = None
+    signal: str | None = None
+    started_unix_s: float | None = None
+    finished_unix_s: float | None = None
+    launched_by: str
+
+
+def ending_of(spec: RunSpec, state: RunState, host: str, told_by: Literal["host", "laptop"]) -> Ending:
+    """The ending of a run that is over."""
+    failure = None if state.failure is None else state.failure.message
+    took = ""
+    if state.started_unix_s is not None and state.finished_unix_s is not None:
+        took = f" after {_duration(state.finished_unix_s - state.started_unix_s)}"
+    why = f": {failure}" if failure else ""
+    return Ending(
+        run_id=spec.run_id,
+        job_kind=spec.job_kind,
+        phase=state.phase,
+        host=host,
+        told_by=told_by,
+        text=f"{spec.job_kind} {spec.run_id} on {host}: {state.phase.replace('_', ' ')}{took}{why}",
+        failure=failure,
+        exit_code=state.exit_code,
+        signal=state.signal,
+        started_unix_s=state.started_unix_s,
+        finished_unix_s=state.finished_unix_s,
+        launched_by=spec.launched_by,
+    )
+
+
+def _duration(seconds: float) -> str:
+    whole = max(0, round(seconds))
+    if whole < 60:
+        return f"{whole} s"
+    hours, minutes = whole // 3600, whole % 3600 // 60
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min"

@@ -1,0 +1,79 @@
+"""A host's `notify_command`: run once when a run is over, bounded, and without any say in what became of the run."""
+
+import json
+import stat
+from pathlib import Path
+
+import pytest
+
+from remote_payload import end_told
+from remote_payload.rundir import RunDir
+from remote_payload.schema import RunState, SelftestJob, to_json
+from tests.payload.rig import Rig
+from tests.support.patience import Within, wait_for
+
+
+def script(folder: Path, body: str) -> str:
+    path = folder / "tell"
+    path.write_text(f"#!/bin/sh\n{body}\n")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return str(path)
+
+
+def events(run: RunDir) -> list[str]:
+    text = run.events.read_text() if run.events.exists() else ""
+    return [event["message"] for event in map(json.loads, text.splitlines()) if event["name"] == "notify"]
+
+
+def test_the_ending_comes_on_standard_input(rig: Rig, tmp_path: Path) -> None:
+    told = tmp_path / "told"
+    command = script(tmp_path, f'cat > {told}.half; echo "$1" >> {told}.half; mv {told}.half {told}')
+    rig.launch(rig.spec("one", SelftestJob(fail=True), notify_command=(command, "$(touch /tmp/x); 'a b'")))
+    wait_for(told.exists)
+    ending, argument = told.read_text().splitlines()[0].rsplit("}", 1)
+    found = json.loads(ending + "}")
+    assert argument == "$(touch /tmp/x); 'a b'"
+    assert (found["run_id"], found["phase"], found["told_by"]) == ("one", "failed", "host")
+    assert found["text"].startswith("selftest one on ")
+    assert rig.state("one").phase == "failed"
+
+
+@pytest.mark.parametrize(
+    ("body", "words"), [("echo no route to the pager >&2; exit 3", "exit code 3: no route to the pager")]
+)
+def test_one_that_fails_is_an_event(rig: Rig, tmp_path: Path, body: str, words: str) -> None:
+    rig.launch(rig.spec("one", notify_command=(script(tmp_path, body),)))
+    run = rig.run("one")
+    wait_for(lambda: events(run))
+    assert events(run) == [f"`notify_command` of the host: {words}"]
+    assert rig.state("one").phase == "succeeded"
+
+
+def over(tmp_path: Path) -> RunDir:
+    run = RunDir(tmp_path / "one")
+    run.path.mkdir()
+    run.state.write_text(to_json(RunState(run_id="one", sequence=3, phase="succeeded", started_unix_s=1.0)))
+    return run
+
+
+def test_one_that_hangs_is_ended(rig: Rig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(end_told, "LONGEST_S", 0.3)
+    run = over(tmp_path)
+    with Within():
+        end_told.tell_the_end(run, rig.spec("one", notify_command=(script(tmp_path, "sleep 60 & sleep 60"),)))
+    assert events(run) == ["`notify_command` of the host: ended by force, for it took longer than 0 s"]
+
+
+def test_one_that_is_not_there(rig: Rig, tmp_path: Path) -> None:
+    run = over(tmp_path)
+    end_told.tell_the_end(run, rig.spec("one", notify_command=("/no/such/program",)))
+    assert "it cannot be run: [Errno 2]" in events(run)[0]
+
+
+def test_nothing_is_told_of_a_run_that_goes_on(rig: Rig, tmp_path: Path) -> None:
+    run = RunDir(tmp_path / "one")
+    run.path.mkdir()
+    run.state.write_text(to_json(RunState(run_id="one", sequence=3, phase="running")))
+    told = tmp_path / "told"
+    end_told.tell_the_end(run, rig.spec("one", notify_command=(script(tmp_path, f"touch {told}"),)))
+    assert not told.exists()
