@@ -67,4 +67,4 @@ def _measurements(job: UnitJob) -> int:
     """How many loads a job measures, repeats and both sides counted; 1 for jobs of other kinds."""
     if job.kind != "bench":
         return 1
-    return (len(job.concurrency) + len(job.request_rate)) * job.repeats * (2 if job.with_baseline else 1)
+    return (len(job.concurrency) + len(job.request_rate)) * job.repeats_in_all * (2 if job.with_baseline else 1)

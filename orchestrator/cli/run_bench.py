@@ -38,7 +38,12 @@ def _numbers(kind: Callable[[str], int | float]) -> Callable[..., list[int | flo
     help="Requests a second (Poisson), one load each, e.g. 0.5,2.",
 )
 @click.option("--with-baseline", is_flag=True, default=None, help="Plain decoding too, on the same prompts, in turn.")
-@click.option("--repeats", type=int, help="How often each load is measured; 3 and more give intervals.")
+@click.option("--repeats", type=int, help="How often each load is measured on a server start.")
+@click.option(
+    "--starts",
+    type=int,
+    help="How often the server is started anew, with all --repeats on each; 3 and more let speeds be judged.",
+)
 @click.option("--requests", type=int, help="Requests a point. Default: every prompt once, at least 5 a user.")
 @click.option("--max-prompts", type=int, help="Take at most so many prompts, chosen by --seed.")
 @click.option("--max-new-tokens", type=int, help="Output tokens a request at most.")

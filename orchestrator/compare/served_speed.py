@@ -34,7 +34,7 @@ class Speed:
     throughputs: tuple[float, ...]
     """Output tokens a second of each valid repeat, in order."""
     throughput: Estimate
-    """Their mean; interval over repeats (Student's t)."""
+    """Their mean, of several server starts that of the starts' means; interval over these (Student's t)."""
     request_throughput: float | None
     """Requests a second, mean over repeats."""
     output_tokens: int
@@ -67,7 +67,7 @@ def speed(points: Sequence[tuple[PointFacts, Sequence[RequestSample]]]) -> Speed
     per_token = [value for item in requests if (value := tpot_s(item)) is not None]
     return Speed(
         throughputs=throughputs,
-        throughput=mean_of_repeats(throughputs),
+        throughput=mean_of_repeats(_by_start(points, found)),
         request_throughput=statistics.fmean(rates) if rates else None,
         output_tokens=sum(tokens_of(item) for item in requests),
         user_tok_s=spread([1 / value for value in per_token if value > 0], upwards=False),
@@ -75,6 +75,17 @@ def speed(points: Sequence[tuple[PointFacts, Sequence[RequestSample]]]) -> Speed
         tpot_s=spread(per_token),
         e2e_s=spread([item.chunk_s[-1] - item.sent_s for item in requests if item.chunk_s]),
     )
+
+
+def _by_start(points: Sequence[tuple[PointFacts, object]], found: Sequence[float | None]) -> tuple[float, ...]:
+    """A throughput a server start, where there are several: repeats on one start are one sample of it."""
+    starts: dict[int, list[float]] = {}
+    for (point, _), value in zip(points, found, strict=True):
+        if value is not None:
+            starts.setdefault(point.start, []).append(value)
+    if len(starts) == 1:
+        return tuple(next(iter(starts.values())))
+    return tuple(statistics.fmean(some) for some in starts.values())
 
 
 def tokens_of(item: RequestSample) -> int:

@@ -14,9 +14,9 @@ DEFINITIONS = (
     "tok/s = output tokens from the first send to the last token, mean over repeats. Per user = tokens a second after "
     "the first chunk, median. Accept length = 1 + correct drafts / verify steps (n), bonus token included; its ceiling "
     "is num_steps + 1. Tokens per verify = output tokens / verify steps. Speed-up = mean tok/s with the drafter / mean "
-    "tok/s without. [..] is a 95 % interval: over prompts for accept lengths, over repeats (3 and more) for speed. r = "
-    "accept length / speed-up: what a speculative step costs in plain steps, and the accept length that speculation "
-    "needs to pay."
+    "tok/s without. [..] is a 95 % interval: over prompts for accept lengths, over server starts for speed (of "
+    "one start alone its repeats; 3 and more). r = accept length / speed-up: what a speculative step costs in plain "
+    "steps, and the accept length that speculation needs to pay."
 )
 
 

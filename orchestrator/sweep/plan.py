@@ -135,5 +135,5 @@ def cost_of(job: UnitJob) -> float:
     if job.kind == "bench":
         users = max(job_fields["concurrency"], default=1)
         requests = job_fields["requests"] or max(5 * users, job_fields["max_prompts"] or 0)
-        return float(requests * job_fields["max_new_tokens"] * job_fields["repeats"]) / users
+        return float(requests * job_fields["max_new_tokens"] * job_fields["repeats"] * job_fields["starts"]) / users
     return float(job_fields.get("duration_s") or job_fields.get("max_rows") or 0.0)

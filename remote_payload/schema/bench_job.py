@@ -71,6 +71,9 @@ class BenchJob(Record):
     requests: int | None = None
     """Requests a point; None = every prompt once, at least 5 a user."""
     repeats: int = 1
+    """On each start of the server; in a pair each has a start of either side."""
+    starts: int = 1
+    """How often the server is started anew: a start is a sample of speed, its repeats are not."""
     with_baseline: bool = False
     """Plain decoding on the same prompts, in ABAB order over the repeats."""
     harness: Literal["own", "sglang"] = "own"
@@ -91,6 +94,11 @@ class BenchJob(Record):
             "`with_baseline` compares speculation with plain decoding: it needs a `draft` (or an `algorithm` that "
             "takes none)",
         )
+        require(
+            self.starts == 1 or (self.attach_url is None and not self.with_baseline),
+            "`starts` are of a server of our own that is measured alone: `with_baseline` starts one of either side for "
+            "each of its `repeats`, and what is attached to is not started",
+        )
         given = [name for name in ("num_steps", "eagle_topk", "num_draft_tokens") if getattr(self, name) is not None]
         require(
             not given or self.speculates or self.attach_url is not None,
@@ -104,6 +112,11 @@ class BenchJob(Record):
             self.prompts != "random" or self.random_tokens_ok,
             "random tokens say nothing about acceptance: they need `random_tokens_ok`",
         )
+
+    @property
+    def repeats_in_all(self) -> int:
+        """How often each load is measured, over all starts of a side."""
+        return self.repeats * self.starts
 
     @property
     def speculates(self) -> bool:
@@ -144,6 +157,7 @@ def _require_numbers(job: BenchJob) -> None:
     for name in ("requests", "max_prompts"):
         _require_within(job, name, 1, MOST_REQUESTS)
     _require_within(job, "repeats", 1, MOST_REPEATS)
+    _require_within(job, "starts", 1, MOST_REPEATS)
     _require_within(job, "port", 1, 65535)
     _require_within(job, "mem_fraction", 0.01, 1)
     _require_within(job, "temperature", 0, 100)

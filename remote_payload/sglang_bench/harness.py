@@ -75,7 +75,7 @@ class Harness:
         side, what, number = running.facts.side, in_words(load), len(self.runs)
         self._course.begin()
         where = f"call {self._course.number} of {self._course.points}"
-        self._journal.phase("harness", f"{where}: {side}, {what}, repeat {repeat + 1} of {self._job.repeats}")
+        self._journal.phase("harness", f"{where}: {side}, {what}, repeat {repeat + 1} of {self._job.repeats_in_all}")
         result = f"harness-{number}.jsonl"
         count = requests_of(self._job, workload, load)
         files = {} if workload.form == "random" else {PROMPTS_NAME: prompts_file(workload, count)}

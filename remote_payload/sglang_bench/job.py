@@ -144,7 +144,7 @@ class _Bench:
             harness=tuple(self.harness.runs),
             whole=whole,
             planned=sum(len(one.repeats) for one in starts(self._job)) * len(loads(self._job)),
-            repeats=self._job.repeats,
+            repeats=self._job.repeats_in_all,
             python=platform.python_version(),
             host_cpus=os.cpu_count() or 0,
             gpus=tuple(gpu.name for gpu in leased(self._gpus.gpus, os.environ)),

@@ -21,15 +21,16 @@ class Start:
 def starts(job: BenchJob) -> tuple[Start, ...]:
     """Which servers are started, in order.
 
-    Alone: one start, all repeats on it. In a pair each repeat is a block with a start of either side, and every other
-    block is turned round - spec, plain, plain, spec, ... - so that what drifts steadily (clocks, temperature, other
-    people's load) falls on both sides alike, and so does the luck of a start.
+    Alone: so many starts as are asked for, with all repeats on each. In a pair each repeat is a block with a start of
+    either side, and every other block is turned round - spec, plain, plain, spec, ... - so that what drifts steadily
+    (clocks, temperature, other people's load) falls on both sides alike, and so does the luck of a start.
     """
-    everything = tuple(range(job.repeats))
     if not job.with_baseline:
-        return (Start(side="spec" if job.speculates else "plain", repeats=everything),)
+        side: Side = "spec" if job.speculates else "plain"
+        firsts = range(0, job.repeats_in_all, job.repeats)
+        return tuple(Start(side=side, repeats=tuple(range(first, first + job.repeats))) for first in firsts)
     order: list[Start] = []
-    for repeat in everything:
+    for repeat in range(job.repeats):
         sides: tuple[Side, Side] = ("spec", "plain") if repeat % 2 == 0 else ("plain", "spec")
         order += [Start(side=side, repeats=(repeat,)) for side in sides]
     return tuple(order)

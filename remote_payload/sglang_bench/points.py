@@ -62,7 +62,9 @@ class Points:
         if not flushed:
             self._journal.warn("not_flushed", f"point {len(self.facts)}: the server did not flush its prefix cache")
         where = f"point {self.course.number} of {self.course.points}"
-        self._journal.phase("measure", f"{where}: {facts.side}, {name}, repeat {repeat + 1} of {self._job.repeats}")
+        self._journal.phase(
+            "measure", f"{where}: {facts.side}, {name}, repeat {repeat + 1} of {self._job.repeats_in_all}"
+        )
         self.course.count()
         prompts = self._prompts(workload, load)
         began_s, began_unix_s = time.monotonic(), time.time()

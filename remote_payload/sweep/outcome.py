@@ -25,7 +25,7 @@ def outcomes_of(points: Sequence[str], job: Job, state: RunState, run: RunDir) -
     lost: PointEnd = "cancelled" if state.phase == "cancelled" else "failed"
     if not isinstance(job, BenchJob):
         return tuple(PointOutcome(point_id=point, end=lost) for point in points)
-    ends = ends_of_loads(len(points), job.repeats, _finished(run), _begun(run))
+    ends = ends_of_loads(len(points), job.repeats_in_all, _finished(run), _begun(run))
     if lost == "cancelled":
         ends = tuple("measured" if end == "measured" else "cancelled" for end in ends)
     return tuple(PointOutcome(point_id=point, end=end) for point, end in zip(points, ends, strict=True))

@@ -10,7 +10,7 @@ import pytest
 from orchestrator.store import Store
 from tests.cli.conftest import Eagle
 from tests.cli.test_runs_baseline_diff import put_run
-from tests.support.made_bench import made_paired, made_server
+from tests.support.made_bench import made_bench, made_paired, made_point, made_request, made_server
 from tests.support.made_runs import made_run
 from tests.support.made_sets import put_bench
 
@@ -211,6 +211,27 @@ def test_a_table_of_a_run_and_itself_says_that_it_is_the_same_run(store: Store, 
     assert cells[2]["comparison"]["verdict"] != "the same run"
     shown = eagle("diff", "one", "one", "--by", "side")
     assert (shown.code, "the same run" in shown.out, "inconclusive" in shown.out) == (0, True, False)
+
+
+def test_one_run_of_three_starts_is_enough_to_judge_its_speed(store: Store, eagle: Eagle) -> None:
+    for name, tok_s, starts in (("old", 50.0, 3), ("new", 70.0, 3), ("single", 70.0, 1)):
+        points, requests = [], []
+        for number in range(6):
+            some = [
+                made_request(number, i, sent_s=i * 64 / tok_s, seconds=(64 + number // 2 + i % 2) / tok_s)
+                for i in range(8)
+            ]
+            points.append(made_point(number, some, start=number // 2 if starts == 3 else 0, repeat=number))
+            requests += some
+        put_bench(store, name, (made_bench([made_server()], points, repeats=6, planned=6), requests))
+    told = eagle("diff", "old", "new", "--metric", "output_throughput_tok_s", "--json").json["comparisons"][0]
+    (line,) = told["cases"][0]["metrics"]
+    assert (told["verdict"], line["n_this"], line["n_reference"]) == ("improved", 3, 3)
+    alone = eagle("diff", "old", "single", "--metric", "output_throughput_tok_s", "--json").json["comparisons"][0]
+    assert alone["verdict"] == "single run"
+    assert eagle("expect", "new", "--that", "output_throughput_tok_s >= 60").code == 0
+    few = eagle("expect", "single", "--that", "output_throughput_tok_s >= 60")
+    assert (few.code, "measure with `--starts 3`" in " ".join(few.out.split())) == (8, True)
 
 
 def test_a_set_leaves_out_what_is_not_valid(store: Store, eagle: Eagle) -> None:

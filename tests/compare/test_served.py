@@ -276,6 +276,22 @@ def test_repeats_that_do_not_differ_at_all_are_no_certainty(spec: tuple[float, .
     assert speedup_of((70.0, 71.0, 72.0), (90.0,) * 3).low is not None  # one side's spread is a spread
 
 
+def test_repeats_on_one_start_are_one_sample_where_there_are_several_starts() -> None:
+    """Starts at 1, 2 and 4 s for ten tokens, three repeats on each: the interval is that of three, not of nine."""
+    points = []
+    for start, seconds in enumerate((1.0, 2.0, 4.0)):
+        for repeat in range(3):
+            number = 3 * start + repeat
+            some = [made_request(number, 0, tokens=10, seconds=seconds)]
+            points.append((made_point(number, some, start=start, repeat=number), some))
+    found = speed(points)
+    each = [speed([one]).throughputs[0] for one in points[::3]]
+    assert len(found.throughputs) == 9
+    assert found.throughput == mean_of_repeats(each)
+    assert found.throughput.rows == 3
+    assert speed(points[:3]).throughput.rows == 3  # of one start alone its repeats
+
+
 def test_a_speed_is_never_negative_however_little_is_known() -> None:
     found = mean_of_repeats([10.0, 20.0, 90.0])
     assert found.low is not None

@@ -351,6 +351,9 @@ def test_the_order_of_a_pair() -> None:
     ]
     assert starts(BenchJob(model="m", draft="d", repeats=2)) == (Start(side="spec", repeats=(0, 1)),)
     assert starts(BenchJob(model="m", repeats=2)) == (Start(side="plain", repeats=(0, 1)),)
+    assert starts(BenchJob(model="m", draft="d", repeats=2, starts=3)) == tuple(
+        Start(side="spec", repeats=repeats) for repeats in ((0, 1), (2, 3), (4, 5))
+    )
 
 
 def test_loads_are_users_then_rates_with_the_seed() -> None:

@@ -20,6 +20,8 @@ ATTACHED = "http://127.0.0.1:30000"
         ({"requests": -1}, "`requests` must be at least 1, found: -1"),
         ({"requests": 10**9}, "`requests` must be at most 1000000, found: 1000000000"),
         ({"repeats": 10**9}, "`repeats` must be at most 1000"),
+        ({"starts": 0}, "`starts` must be at least 1"),
+        ({"starts": 2, "with_baseline": True, "draft": "/d"}, "`starts` are of a server of our own"),
         ({"port": 70000}, "`port` must be at most 65535, found: 70000"),
         ({"port": -1}, "`port` must be at least 1, found: -1"),
         ({"ready_timeout_s": -1.0}, "`ready_timeout_s` must be at least 0.01, found: -1.0"),
