@@ -15,6 +15,7 @@ from orchestrator.errors import (
     ClaimedError,
     InvalidRunError,
     JobFileError,
+    NotFoundError,
     ProtocolError,
     StoreError,
     UsageError,
@@ -119,18 +120,26 @@ def identify(session: HostSession, paths: tuple[str, ...]) -> tuple[PathIdentity
     return found
 
 
-def ask(session: HostSession, run_id: str, store: Store) -> Asked:
-    """The sweep as it is now, whoever launched it. Raises NotFoundError, InvalidRunError where it is no sweep."""
+def ask(session: HostSession, run_id: str, store: Store, silence_s: float = ANSWER_S) -> Asked:
+    """The sweep as it is now, whoever launched it. Raises NotFoundError, InvalidRunError where it is no sweep.
+
+    `silence_s`: how long the host may think.
+    """
     is_known = store.run_dir(run_id).path.is_dir()
     record = store.load_exact(run_id) if is_known else pipeline.asked_of_host(session, run_id, store)
     job = sweep_job(record)
     request = SweepRequest(nonce=new_nonce(), root=session.host.root, run_id=run_id)
     attempts: list[SweepAttempt] = []
     state = None
-    for frame in session.frames("sweep", request, ANSWER_S):
-        if isinstance(frame, SweepFrame):
-            attempts += frame.attempts
-            state = frame.state or state
+    try:
+        for frame in session.frames("sweep", request, silence_s):
+            if isinstance(frame, SweepFrame):
+                attempts += frame.attempts
+                state = frame.state or state
+    except NotFoundError:
+        if is_known and record.state is not None and record.state.is_terminal:
+            return known(run_id, store)  # `gc` took it away there: all that comes of it is here
+        raise
     if state is None:
         raise ProtocolError(f"the host ended its answer without the state of the sweep: {run_id}")
     require_own(run_id, job, attempts)

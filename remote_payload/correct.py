@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from remote_payload.frames import Send
-from remote_payload.refusal import Refusal, is_disk_full
+from remote_payload.refusal import MAKE_ROOM, Refusal, is_disk_full
 from remote_payload.rundir import sync, write_atomically
 from remote_payload.schema import EndFrame
 from remote_payload.schema.corrected import CorrectFrame, CorrectRequest
@@ -160,7 +160,7 @@ def _frame(into: Path, config: bytes, linked: tuple[str, ...], *, existed: bool)
 
 def _not_written(error: OSError, into: Path) -> Refusal:
     if is_disk_full(error):
-        return Refusal("disk_full", f"cannot write {into}, the disk or quota is full", "free some space on the host")
+        return Refusal("disk_full", f"cannot write {into}, the disk or quota is full", MAKE_ROOM)
     return Refusal(
         "root_not_writable",
         f"cannot write {into}: {error.strerror}",

@@ -1,5 +1,6 @@
 """events.jsonl: what a run tells of itself while it waits and runs."""
 
+import errno
 import os
 from pathlib import Path
 
@@ -14,4 +15,14 @@ class EventLog:
 
     def report(self, event: Event) -> None:
         """Append one event. Raises OSError."""
-        os.write(self._descriptor, to_json(event).encode("ascii") + b"\n")
+        append(self._descriptor, to_json(event).encode("ascii") + b"\n")
+
+
+def append(descriptor: int, line: bytes) -> None:
+    """Append a line, whole or not at all: half of one, as full disks take it, would spoil the next. Raises OSError."""
+    written = os.write(descriptor, line)
+    if written < len(line):
+        end = os.lseek(descriptor, 0, os.SEEK_CUR)
+        if os.fstat(descriptor).st_size == end:  # nobody else has written since
+            os.ftruncate(descriptor, end - written)
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

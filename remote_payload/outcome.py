@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from remote_payload.oom import UNKNOWN_OOM_KILLS, OomKills
+from remote_payload.refusal import MAKE_ROOM
 from remote_payload.schema import Failure
 from remote_payload.schema.run import RunPhase
 
@@ -65,8 +66,8 @@ def judge(ending: Ending) -> Outcome:
 
 def _unexplained(code: int | None, stderr_tail: tuple[str, ...]) -> Failure:
     if code == DISK_FULL_EXIT_CODE:
-        message, hint = "the host's disk or quota is full", "free some space on the host, then run again"
-        return Failure(kind="disk_full", message=message, hint=hint, details=stderr_tail)
+        message = "the host's disk or quota is full"
+        return Failure(kind="disk_full", message=message, hint=MAKE_ROOM, details=stderr_tail)
     if code is None:
         return Failure(kind="supervisor", message="the worker cannot be ended", hint="see `survivors`")
     message = f"the worker ended with exit code {code} and gave no reason"

@@ -17,6 +17,9 @@ RefusalCode = Literal[
 ]
 
 
+MAKE_ROOM = "make room on the host, e.g. by `eagle3-remote gc --host NAME`, then try again"
+
+
 class Refusal(Exception):  # noqa: N818 - an answer, not a bug
     """Carries the error frame to the one place that sends it (`verbs.answer`)."""
 
@@ -35,7 +38,7 @@ class Refusal(Exception):  # noqa: N818 - an answer, not a bug
 def disk_refusal(error: OSError, what: str) -> Refusal:
     """Turn a failed write into a refusal; `what` says what was being written, e.g. `create the run directory`."""
     if is_disk_full(error):
-        return Refusal("disk_full", f"cannot {what}, the disk or quota is full: {error}", "free some space on the host")
+        return Refusal("disk_full", f"cannot {what}, the disk or quota is full: {error}", MAKE_ROOM)
     return Refusal(
         "root_not_writable",
         f"cannot {what}: {error}",

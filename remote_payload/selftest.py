@@ -22,10 +22,19 @@ def run(job: SelftestJob, result_folder: Path, report: Callable[[Event], None]) 
         raise JobFailure(Failure(kind="job", message="selftest was asked to fail", hint="leave out `fail`"))
     facts = {"python": sys.version.split()[0], "executable": sys.executable, "directory": str(Path.cwd())}
     (result_folder / "selftest.json").write_text(json.dumps(facts) + "\n", encoding="utf-8")
-    with (result_folder / "selftest.bin").open("wb") as file:
-        left = job.result_bytes
-        while left > 0:
-            left -= file.write(os.urandom(min(left, 1 << 20)))
+    _fill(result_folder / "selftest.bin", job.result_bytes)
+
+
+def _fill(path: Path, size_bytes: int) -> None:
+    """Half a file is of no use, and takes room from whoever comes next. Raises OSError."""
+    try:
+        with path.open("wb") as file:
+            left = size_bytes
+            while left > 0:
+                left -= file.write(os.urandom(min(left, 1 << 20)))
+    except OSError:
+        path.unlink(missing_ok=True)
+        raise
 
 
 def _sleep(duration_s: float, report: Callable[[Event], None]) -> None:

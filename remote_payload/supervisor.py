@@ -24,7 +24,7 @@ from remote_payload.heartbeat import Heartbeat
 from remote_payload.left_behind import read_failure, resource_use, tail_of
 from remote_payload.oom import count_oom_kills
 from remote_payload.outcome import Ending, Outcome, judge
-from remote_payload.refusal import is_disk_full
+from remote_payload.refusal import MAKE_ROOM, is_disk_full
 from remote_payload.rundir import RunDir, sync
 from remote_payload.schema import (
     TERMINAL_PHASES,
@@ -219,7 +219,9 @@ class Supervisor:
             return len(write_manifest(self._run).files), read_failure(self._run)
         except OSError as error:
             message = f"the result's manifest cannot be written: {error}"
-            return 0, Failure(kind="disk_full" if is_disk_full(error) else "machine", message=message)
+            is_full = is_disk_full(error)
+            hint = MAKE_ROOM if is_full else None
+            return 0, Failure(kind="disk_full" if is_full else "machine", message=message, hint=hint)
 
     def _grace_s(self, asked: bool) -> float | None:
         """How long a cancelled tree gets; None: nobody cancelled it, nor the sweep that it is a unit of."""

@@ -14,10 +14,11 @@ from types import TracebackType
 from remote_payload.event_log import EventLog
 from remote_payload.failure import JobFailure
 from remote_payload.outcome import DISK_FULL_EXIT_CODE
-from remote_payload.refusal import is_disk_full
+from remote_payload.refusal import MAKE_ROOM, is_disk_full
 from remote_payload.rundir import RunDir, write_atomically
 from remote_payload.runstate import read_spec
 from remote_payload.schema import BenchJob, Failure, SelftestJob, SweepJob, job_from_json, to_json
+from remote_payload.schema.capture_job import CaptureJob
 
 BUG_EXIT_CODE = 70
 
@@ -37,6 +38,10 @@ def work(run_directory: str, archive: Path) -> int:
         from remote_payload.sglang_bench import job as bench  # noqa: PLC0415 - needs no torch
 
         bench.run(job, run.result, log.report)
+    elif isinstance(job, CaptureJob):
+        from remote_payload.standalone.capture import served_job  # noqa: PLC0415 - torch
+
+        served_job.run(job, run.result, log.report)
     elif isinstance(job, SweepJob):
         from remote_payload.sweep import job as sweep  # noqa: PLC0415 - needs no torch
 
@@ -61,7 +66,7 @@ def failure_of(error: BaseException) -> tuple[Failure, int]:
         return Failure(kind="machine", message=message, hint="free memory on the host, or use a smaller job"), 1
     if is_disk_full(error):
         message = f"the host's disk or quota is full: {error}"
-        return Failure(kind="disk_full", message=message, hint="free some space on the host, then run again"), 1
+        return Failure(kind="disk_full", message=message, hint=MAKE_ROOM), 1
     lines = tuple(traceback.format_exception(error)[-20:])
     message = f"{type(error).__name__}: {error}"
     return Failure(kind="bug", message=message, hint="please report this with stderr.log", details=lines), BUG_EXIT_CODE

@@ -4,6 +4,7 @@ A unit's crash is that unit's; the sweep ends early only when it is stopped, whe
 units in a row measured nothing that the job says to stop. Points it did not come to are told as not reached.
 """
 
+import contextlib
 import signal
 import time
 from collections.abc import Callable
@@ -32,6 +33,8 @@ from remote_payload.sweep.wanted import Wanted, job_for
 
 Report = Callable[[Event], None]
 LEFTOVER_GRACE_S, LOOK_S = 5.0, 0.05
+FULL_IN_A_ROW = 2
+"""One unit's result may be too large for the disk; where the next one's is, too, the disk is full."""
 
 
 def run(job: SweepJob, sweep: RunDir, spec: RunSpec, archive: Path, report: Report) -> None:
@@ -50,7 +53,7 @@ class _Driver:
         self._is_stopped = False
         self._settled = 0
         self._total = sum(len(unit.points) for unit in job.units)
-        self._empty_in_a_row = 0
+        self._empty_in_a_row = self._full_in_a_row = 0
 
     def stop(self, *_: object) -> None:
         """End the unit under way, and begin no other: the handler of SIGTERM."""
@@ -78,7 +81,7 @@ class _Driver:
         wanted = Wanted(points=unit.points, retries=self._job.retries)
         if unit.adopt is not None and self._adopted(unit, unit.adopt):
             return
-        attempt, measured = 0, 0
+        attempt, measured, ended = 0, 0, None
         while wanted.points and not self._is_stopped:
             ended = self._attempt(unit, wanted.points, attempt)
             wanted.settle(ended.points)
@@ -87,6 +90,10 @@ class _Driver:
             self._progress(_in_words(ended))
             attempt += 1
         self._empty_in_a_row = 0 if measured else self._empty_in_a_row + 1
+        is_full = ended is not None and not measured and ended.failure is not None and ended.failure.kind == "disk_full"
+        self._full_in_a_row = self._full_in_a_row + 1 if is_full else 0
+        if ended is not None and self._full_in_a_row == FULL_IN_A_ROW:
+            raise JobFailure(ended.failure or Failure(kind="disk_full", message="the disk is full"))
 
     def _adopted(self, unit: SweepUnit, run_id: str) -> bool:
         """Whether a run of an earlier sweep, waited for, measured this unit."""
@@ -120,13 +127,21 @@ class _Driver:
                 leftovers.end(run, LEFTOVER_GRACE_S, LOOK_S)
         except Refusal as refusal:
             if refusal.code == "disk_full":
-                raise JobFailure(Failure(kind="disk_full", message=refusal.message, hint=refusal.hint)) from None
+                raise self._full_before(began, refusal) from None
             state = _unstarted(run_id, refusal.message, refusal.hint)
             return self._end(began, state, _all_failed(points))
         except SchemaError as error:  # a job that this payload does not take
             began = self._line(unit, attempt, run_id, points, began_unix_s)
             return self._end(began, _unstarted(run_id, str(error), None), _all_failed(points))
         return self._end(began, state, outcomes_of(points, job, state, run))
+
+    def _full_before(self, began: SweepAttempt, refusal: Refusal) -> JobFailure:
+        """A unit had no room to start, so none has: told of this one, as far as there is room for that."""
+        failure = Failure(kind="disk_full", message=refusal.message, hint=refusal.hint)
+        told = {**began.__dict__, "phase": "failed", "failure": failure, "finished_unix_s": time.time()}
+        with contextlib.suppress(OSError):
+            self._ledger.write(SweepAttempt(**told), durable=True)
+        return JobFailure(failure)
 
     def _line(
         self, unit: SweepUnit, attempt: int, run_id: str, points: tuple[str, ...], began_unix_s: float

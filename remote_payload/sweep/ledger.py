@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
+from remote_payload.event_log import append
 from remote_payload.rundir import RunDir
 from remote_payload.schema import SchemaError, SweepAttempt, from_json, to_json
 
@@ -24,7 +25,7 @@ class Ledger:
 
     def write(self, attempt: SweepAttempt, *, durable: bool) -> None:
         """Append one line, whole."""
-        os.write(self._descriptor, to_json(attempt).encode("ascii") + b"\n")
+        append(self._descriptor, to_json(attempt).encode("ascii") + b"\n")
         if durable:
             os.fsync(self._descriptor)
 

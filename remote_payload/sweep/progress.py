@@ -42,6 +42,8 @@ def _now(attempt: SweepAttempt, sweep: RunDir) -> SweepAttempt:
     if attempt.phase in TERMINAL_PHASES:
         return attempt
     run = RunDir(sweep.path.parent / attempt.run_id)
+    if not run.path.is_dir():
+        return _never_begun(attempt, sweep)
     with contextlib.suppress(Refusal, OSError, SchemaError):
         state = current_state(run)
         if state is not None:
@@ -54,3 +56,14 @@ def _now(attempt: SweepAttempt, sweep: RunDir) -> SweepAttempt:
                 attempt = dataclasses.replace(attempt, points=outcomes_of(ids, job, state, run))
             return attempt
     return dataclasses.replace(attempt, phase="lost")
+
+
+def _never_begun(attempt: SweepAttempt, sweep: RunDir) -> SweepAttempt:
+    """Written down, and its run was not made: it is about to be, or its sweep ended over it, as on a full disk."""
+    with contextlib.suppress(Refusal):
+        state = current_state(sweep)
+        if state is not None and state.is_terminal:
+            return dataclasses.replace(
+                attempt, phase="failed", failure=state.failure, finished_unix_s=state.finished_unix_s
+            )
+    return attempt

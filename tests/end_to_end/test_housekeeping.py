@@ -1,6 +1,10 @@
 """Making room on a host over a real sshd: what is at home goes, what is not stays, and the store keeps what it has."""
 
+import subprocess
+from collections import Counter
 from pathlib import Path
+
+import pytest
 
 from tests.support.host_runs import wait_for_phase
 from tests.support.laptop import Laptop
@@ -33,3 +37,41 @@ def test_what_is_at_home_goes_and_the_rest_stays(laptop: Laptop, server: SshServ
     assert list((root / "runs").iterdir()) == list((root / "trash").iterdir()) == []
     for wrong in (("--older-than", "30"), ("--max-size", "99999999TiB"), ("--max-size", "20")):
         assert laptop.run("gc", "--host", "gpu1", *wrong).code == 2
+
+
+def test_a_sweep_on_a_disk_that_fills_up_is_gone_on_with_once_there_is_room(
+    laptop: Laptop, server: SshServer, tmp_path: Path
+) -> None:
+    mount = tmp_path / "disk"
+    mount.mkdir()
+    made = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=6m", "tmpfs", str(mount)], capture_output=True, check=False
+    )
+    if made.returncode:
+        pytest.skip("a small disk needs the right to mount")
+    try:
+        laptop.add_host("small", server, settings=f'root = "{mount}/root"')
+        points = "".join(f"[[sweep.points]]\nresult_bytes = {1_000_000 + number}\n" for number in range(6))
+        (tmp_path / "six.toml").write_text(f'[sweep]\njob = "selftest"\n{points}', encoding="utf-8")
+        (mount / "filler").write_bytes(b"\0" * 2_000_000)
+        done = laptop.run("sweep", "run", str(tmp_path / "six.toml"), "--host", "small", "--run-id", "night")
+        assert done.code == 14, done.out + done.err
+        assert "eagle3-remote gc" in done.out + done.err
+        counts = standing(laptop, "night")
+        assert 1 <= counts["measured"] < 6
+        assert sum(counts.values()) == 6
+        assert laptop.run("sweep", "report", "night").code == 0
+        (mount / "filler").unlink()
+        assert laptop.run("gc", "--host", "small", "--sweeps", "--keep-newest", "0", "--apply").code == 0
+        assert standing(laptop, "night") == counts  # the laptop has all of it
+        done = laptop.run("sweep", "resume", "night", "--run-id", "again")
+        assert done.code == 0, done.err
+        assert standing(laptop, "again")["measured"] == 6
+    finally:
+        subprocess.run(["umount", "--lazy", str(mount)], check=True)
+
+
+def standing(laptop: Laptop, sweep: str) -> "Counter[str]":
+    done = laptop.run("sweep", "status", sweep, "--json")
+    assert done.code == 0, done.err
+    return Counter(point["word"] for point in done.objects[0]["points"])
