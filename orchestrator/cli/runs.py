@@ -33,11 +33,15 @@ def runs() -> None:
 @click.option("--verdict", metavar="WORD", help="Only runs with this verdict, e.g. mis-wired, sound, slower.")
 @click.option("--since", "since_text", metavar="WHEN", help="Only runs since then: 12h, 7d, 2w, or a day, 2026-11-01.")
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="At most the N newest of them.")
+@click.option("--units", is_flag=True, help="Also every unit of a sweep; else its sweep's line counts them.")
 @json_option
-def list_runs(tags: tuple[str, ...], since_text: str | None, *, as_json: bool, **asked: "str | int | None") -> None:
+def list_runs(
+    tags: tuple[str, ...], since_text: str | None, *, units: bool, as_json: bool, **asked: "str | int | None"
+) -> None:
     """Every run this laptop knows, newest first; or those that fit all that is asked for.
 
-    A verdict is what `runs show` last said of the result; a run that nobody looked at has none yet.
+    A sweep is one line, --json has every unit. A verdict is what `runs show` last said of the result; a run that nobody
+    looked at has none yet.
     """
     from orchestrator.report.runs_text import runs_json, runs_text
     from orchestrator.store.filters import RunFilter, chosen, since
@@ -45,11 +49,11 @@ def list_runs(tags: tuple[str, ...], since_text: str | None, *, as_json: bool, *
     begins = None if since_text is None else since(since_text, time.time())
     wanted = RunFilter(tags=tags, since_unix_s=begins, **asked)  # type: ignore[arg-type] # by the options above
     known = Store.default().list()
-    found = chosen(known, wanted)
     if as_json:
-        console.out_json(runs_json(found))
-    else:
-        console.out(runs_text(found, of=len(known)))
+        console.out_json(runs_json(chosen(known, wanted)))
+        return
+    found = chosen(known, dataclasses.replace(wanted, limit=None))
+    console.out(runs_text(found, of=len(known), units=units, limit=wanted.limit))
 
 
 @runs.command()

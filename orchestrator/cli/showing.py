@@ -53,14 +53,14 @@ def show_run(
     return report
 
 
-def show_status(answer: "StatusAnswer", host_name: str, *, as_json: bool) -> None:
+def show_status(answer: "StatusAnswer", host_name: str, *, units: bool, as_json: bool) -> None:
     """Where runs are on a host."""
     from orchestrator.report.runs_text import status_json, status_text
 
     if as_json:
         console.out_json(status_json(answer, host_name))
     else:
-        console.out(status_text(answer, host_name))
+        console.out(status_text(answer, host_name, units=units))
 
 
 def show_cancel(answer: "CancelAnswer", *, as_json: bool) -> None:

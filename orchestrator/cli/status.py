@@ -17,10 +17,14 @@ from orchestrator.errors import UsageError
 @click.command()
 @click.argument("run_id", metavar="[RUN]", required=False)
 @host_option(required=False)
+@click.option("--units", is_flag=True, help="Also every unit of a sweep; else its sweep's line counts them.")
 @accept_new_option
 @json_option
-def status(run_id: str | None, host_name: str | None, *, accept_new: bool, as_json: bool) -> None:
-    """Show the state of runs on a host: of one run, or of every run the host keeps."""
+def status(run_id: str | None, host_name: str | None, *, units: bool, accept_new: bool, as_json: bool) -> None:
+    """Show the state of runs on a host: of one run, or of every run the host keeps.
+
+    A sweep is one line, --json has every unit.
+    """
     from orchestrator import pipeline
     from orchestrator.store import Store
 
@@ -32,4 +36,4 @@ def status(run_id: str | None, host_name: str | None, *, accept_new: bool, as_js
     assert host_name is not None
     with open_session(host_name, tell_what_matters, accept_new=accept_new) as session:
         answer = pipeline.status(session, run_id, store)
-    showing.show_status(answer, host_name, as_json=as_json)
+    showing.show_status(answer, host_name, units=units, as_json=as_json)

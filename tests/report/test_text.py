@@ -413,6 +413,35 @@ def test_lists_of_runs() -> None:
     assert runs_json([broken])["runs"][0]["created_unix_s"] is None
 
 
+def test_a_sweep_is_one_line_with_its_units_counted() -> None:
+    def run(run_id: str, phase: str, kind: str, verdict: str | None = None) -> RunSummary:
+        return RunSummary(run_id=run_id, phase=phase, job_kind=kind, created_unix_s=1767323045.0, verdict=verdict)
+
+    sweep = run("night", "failed", "sweep")
+    units = [run(f"night.u000{number}.0", "failed" if number == 2 else "succeeded", "bench") for number in range(4)]
+    alone, orphan = run("r1", "succeeded", "bench", "slower"), run("gone.u0001.0", "succeeded", "bench")
+    text = runs_text([sweep, *units, alone, orphan], limit=2)
+    assert text.splitlines()[1:] == [
+        "night  sweep        failed     2026-01-02 03:04:05  4 units: 3 succeeded, 1 failed",
+        "r1     bench        succeeded  2026-01-02 03:04:05  slower",
+    ]
+    assert "gone.u0001.0" in runs_text([sweep, *units, alone, orphan])  # nobody here counts it
+    assert "night.u0002.0" in runs_text([sweep, *units], units=True)
+    assert "night.u0002.0" in runs_text(units)
+    assert "0 units" in runs_text([sweep])
+    spec = made_run().spec
+    specs = [
+        dataclasses.replace(spec, run_id="night", job_kind="sweep"),
+        dataclasses.replace(spec, run_id="night.u0.0"),
+    ]
+    states = tuple(RunState(run_id=one.run_id, sequence=1, phase="running", note="n") for one in specs)
+    answer = StatusAnswer(states=states, specs=tuple(specs), heartbeat_ages_s=(1.0, 1.0))
+    (line,) = status_text(answer, "gpu1").splitlines()[1:]
+    assert line.startswith("night ")
+    assert line.endswith("1 unit: 1 running; n")
+    assert len(status_text(answer, "gpu1", units=True).splitlines()) == 3
+
+
 def test_status_and_cancel() -> None:
     running = RunState(run_id="run-a", sequence=2, phase="running", started_unix_s=1767323045.0)
     failed = RunState(
