@@ -1,13 +1,13 @@
 """A load's acceptance a prompt: what one prompt was answered with over all repeats is one sample.
 
-Prompts of the same content, where the workload tells it, are one sample together.
+Prompts of one conversation, or of the same content, are one sample together where the workload tells it.
 """
 
 from collections.abc import Callable, Sequence
 
 from orchestrator.compare import definitions
 from orchestrator.compare.served import Draft
-from orchestrator.compare.served_acceptance import LEAST_STEPS
+from orchestrator.compare.served_acceptance import LEAST_STEPS, samples_of
 from orchestrator.compare.served_speed import tokens_of
 from orchestrator.records.measurement import Series
 from remote_payload.schema.bench import RequestSample, WorkloadFacts
@@ -81,8 +81,8 @@ class _Table:
 
 
 def _clusters(workload: WorkloadFacts, prompts: Sequence[int]) -> tuple[str, ...]:
-    """The content of each prompt, where one was asked again under another number: it is no new sample then."""
-    known = workload.prompt_sha256
+    """The conversation or content of each prompt, where several share one: a further turn is no new sample."""
+    known = samples_of(workload)
     if not all(0 <= one < len(known) for one in prompts):
         return ()
     contents = tuple(known[prompt] for prompt in prompts)

@@ -122,8 +122,8 @@ def _few_starts(repeats: int, starts: int) -> str:
     runs = "run" if starts == 1 else "runs"
     told = f"{repeats} repeats of {starts} {runs} (server starts)" if repeats > starts else f"{starts} {runs}"
     return (
-        f"{told}, {LEAST_STARTS} are the least: measure with `--starts {LEAST_STARTS}` (--with-baseline starts a server "
-        f"for each repeat), or judge several runs together (`bench~{LEAST_STARTS}`)"
+        f"{told}, {LEAST_STARTS} are the least: measure with `--starts {LEAST_STARTS}` (--with-baseline starts one "
+        f"a repeat), or judge several runs together (`bench~{LEAST_STARTS}`)"
     )
 
 

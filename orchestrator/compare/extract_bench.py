@@ -1,7 +1,7 @@
 """A served benchmark as measurements: one a load and side; acceptance a prompt, throughput and latency a repeat.
 
 Prompts are known by the sha256 of the whole rendered workload and their place in it: the same key is the same prompt;
-those of the same content are one cluster. Not covered: several prompts of one conversation, which no workload tells.
+those of one conversation, or of the same content, are one cluster where the workload tells it.
 """
 
 from collections.abc import Mapping, Sequence

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from orchestrator.compare.served_acceptance import Acceptance, acceptance
+from orchestrator.compare.served_acceptance import Acceptance, acceptance, samples_of
 from orchestrator.compare.served_pairing import LEAST_TOKENS, LENGTHS_APART, Pairing, corrected, pair
 from orchestrator.compare.served_part import Part, unfinished
 from orchestrator.compare.served_speed import Speed, point_seconds, speed
@@ -128,7 +128,7 @@ class ServedFigures:
 def served_figures(result: BenchResult, requests: Sequence[RequestSample]) -> ServedFigures:
     """Make the figures. Points with failed requests count as failures and give no throughput."""
     keys = dict.fromkeys((point.side, point.concurrency, point.request_rate) for point in result.points)
-    contents = result.workload.prompt_sha256
+    contents = samples_of(result.workload)
     draft = draft_of(result.servers)
     loads = tuple(_load(key, result.points, requests, (contents, draft.depth)) for key in keys)
     plain = {load.key: load for load in loads if load.side == "plain"}
@@ -183,7 +183,7 @@ def _load(
     requests: Sequence[RequestSample],
     asked: tuple[Sequence[str], int | None],
 ) -> LoadFigures:
-    """`asked`: what each prompt holds, where told, and how deep the server drafts."""
+    """`asked`: what each prompt is a sample of, where told, and how deep the server drafts."""
     side, users, rate = key
     points = tuple(
         point for point in all_points if (point.side, point.concurrency, point.request_rate) == (side, users, rate)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from orchestrator.compare.stats import UNKNOWN, Estimate, Proportion, pooled_ratio, wilson
-from remote_payload.schema.bench import RequestSample
+from remote_payload.schema.bench import RequestSample, WorkloadFacts
 
 LEAST_STEPS = 30
 """Verify steps below which the conditional acceptance of a depth is not shown."""
@@ -71,13 +71,18 @@ class Acceptance:
         return self.correct_drafts / (self.verify_steps * (num_draft_tokens - 1))
 
 
+def samples_of(workload: WorkloadFacts) -> tuple[str, ...]:
+    """What each prompt is a sample of: its conversation, else its content; empty = neither is told."""
+    return workload.conversations or workload.prompt_sha256
+
+
 def acceptance(
     requests: Sequence[RequestSample], contents: Sequence[str] = (), depth: int | None = None
 ) -> Acceptance | None:
     """Acceptance over good requests; None where no answer tells of a verify step: that is unknown, not 1.00.
 
-    `contents`: what each prompt of the workload holds, where that is told; equal ones are one prompt. `depth`: how many
-    steps the server drafts; SGLang trims a histogram's trailing zeros, and a depth that nothing reached is 0 %.
+    `contents`: as of `samples_of`; equal ones are one sample. `depth`: how many steps the server drafts; SGLang trims a
+    histogram's trailing zeros, and a depth that nothing reached is 0 %.
     """
     told = [item for item in requests if item.verify_steps]
     if not told:

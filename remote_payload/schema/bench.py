@@ -188,6 +188,8 @@ class WorkloadFacts(Record):
     """Over the rendered prompts and their order: equal workloads have equal ones."""
     prompt_sha256: tuple[str, ...] = ()
     """The beginning of each prompt's own, in their order: equal prompts have equal ones. Empty = an older record."""
+    conversations: tuple[str, ...] = ()
+    """What names each prompt's conversation, in their order, where any tells one; empty = none does."""
     heldout_from: int | None = None
     """Index of the first prompt the drafter was not trained on, those before are training prompts; None = not told."""
     max_new_tokens: int

@@ -10,6 +10,8 @@ Form = Literal["token_ids", "text", "messages", "random"]
 SHAREGPT_ROLES = {"human": "user", "gpt": "assistant"}
 LARGEST_ID = 2**31 - 1
 KEYS_SHOWN = 10
+CONVERSATION = ("conversation_id", "session_id")
+"""What names the conversation that a prompt is a turn of; the first that a line has counts."""
 KEYS = "`input_ids`, `messages`, `conversations`, `text` or `prompt`"
 
 
@@ -21,25 +23,41 @@ class Prompt:
     input_ids: tuple[int, ...] | None = None
     text: str | None = None
     messages: tuple[dict[str, Any], ...] | None = None
+    conversation: str | None = None
+    """What it belongs to together with other prompts, e.g. the turns of one conversation; None = not told."""
 
 
 def read_row(line: bytes, where: str) -> tuple[Form, Prompt]:
-    """The prompt of one line; `where` names it in a message. Its index is set later. Raises JobFailure(rows)."""
+    """The prompt of one line; `where` names it in a message. Its index is set later. Raises JobFailure(rows).
+
+    Lines of one `conversation_id` (or `session_id`) belong together.
+    """
     try:
         row = json.loads(line)
     except (ValueError, RecursionError) as error:
         raise rows_failure(f"{where}: expected JSON, found: {error}") from None
     if not isinstance(row, dict):
         raise rows_failure(f"{where}: expected an object, found: {type(row).__name__}")
+    belongs = _conversation(row, where)
     if row.get("input_ids") is not None:
-        return "token_ids", Prompt(index=0, input_ids=_prompt_ids(row, where))
+        return "token_ids", Prompt(index=0, input_ids=_prompt_ids(row, where), conversation=belongs)
     messages = row.get("messages", row.get("conversations"))
     if messages is not None:
-        return "messages", Prompt(index=0, messages=_asked(messages, where))
+        return "messages", Prompt(index=0, messages=_asked(messages, where), conversation=belongs)
     text = row.get("text", row.get("prompt"))
     if isinstance(text, str) and text:
-        return "text", Prompt(index=0, text=text)
+        return "text", Prompt(index=0, text=text, conversation=belongs)
     raise rows_failure(f"{where}: expected {KEYS}, found: {_keys(row)}")
+
+
+def _conversation(row: dict[str, Any], where: str) -> str | None:
+    key = next((name for name in CONVERSATION if row.get(name) is not None), None)
+    if key is None:
+        return None
+    told = row[key]
+    if type(told) is not int and not (isinstance(told, str) and told):
+        raise rows_failure(f"{where}: `{key}` must be a text or a whole number, found: {_short(told)}")
+    return str(told)
 
 
 def _prompt_ids(row: dict[str, Any], where: str) -> tuple[int, ...]:

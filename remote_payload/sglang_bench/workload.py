@@ -48,7 +48,8 @@ class Workload:
             prompts=len(self.prompts),
             prompt_tokens=sum(known) if len(known) == len(self.prompts) else None,
             sha256=digest(self.prompts),
-            prompt_sha256=tuple(hashlib.sha256(_sent(prompt)).hexdigest()[:12] for prompt in self.prompts),
+            prompt_sha256=tuple(_short(_sent(prompt)) for prompt in self.prompts),
+            conversations=_conversations(self.prompts),
             heldout_from=self.heldout_from,
             max_new_tokens=job.max_new_tokens,
             ignore_eos=job.ignore_eos,
@@ -106,6 +107,21 @@ def digest(prompts: tuple[Prompt, ...]) -> str:
     for prompt in prompts:
         sha.update(_sent(prompt) + b"\n")
     return sha.hexdigest()
+
+
+def _conversations(prompts: tuple[Prompt, ...]) -> tuple[str, ...]:
+    """A hash each: an id may be what nobody should read. A prompt that tells none is its own."""
+    if all(prompt.conversation is None for prompt in prompts):
+        return ()
+    ids = (prompt.conversation for prompt in prompts)
+    return tuple(
+        _short(_sent(prompt)) if told is None else _short(f"conversation {told}".encode())
+        for told, prompt in zip(ids, prompts, strict=True)
+    )
+
+
+def _short(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:12]
 
 
 def _sent(prompt: Prompt) -> bytes:

@@ -48,6 +48,13 @@ def test_prompts_of_the_same_content_are_one_sample() -> None:
     assert spec.acceptance is not None
     assert each.acceptance is not None
     assert (spec.acceptance.accept_length.rows, each.acceptance.accept_length.rows) == (7, 8)
+    turns = dataclasses.replace(result.workload, prompt_sha256=tuple("abcdefgh"), conversations=tuple("xxyyzzvw"))
+    talked = dataclasses.replace(result, workload=turns)
+    length = next(item for item in measured((talked, requests))["spec"].series if item.metric == "accept_length_pooled")
+    assert compare_series(METRICS["accept_length_pooled"], length, length).pairs == 5
+    of_talks = served_figures(talked, requests).loads[0].acceptance
+    assert of_talks is not None
+    assert of_talks.accept_length.rows == 5
     distinct = dataclasses.replace(result.workload, prompt_sha256=tuple("abcdefgh"))
     for workload in (distinct, result.workload):  # all distinct; an older record
         each = measured((dataclasses.replace(result, workload=workload), requests))["spec"]

@@ -158,6 +158,20 @@ def test_the_hash_is_of_what_is_sent_and_its_order(tmp_path: Path) -> None:
     assert one.sha256 == same.sha256 != turned.sha256
 
 
+@pytest.mark.parametrize("key", ["conversation_id", "session_id"])
+def test_turns_of_one_conversation_are_told(tmp_path: Path, key: str) -> None:
+    rows = [{"text": "a", key: "secret name"}, {"text": "b"}, {"text": "c", key: "secret name"}, {"text": "d", key: 7}]
+    first, alone, again, other = (facts := read(tmp_path, rows).facts(job())).conversations
+    assert first == again
+    assert len({first, alone, other}) == 3
+    assert alone == facts.prompt_sha256[1]
+    assert "secret" not in "".join(facts.conversations)
+    assert read(tmp_path, [{"text": "a"}, {"text": "a"}]).facts(job()).conversations == ()
+    with pytest.raises(JobFailure) as caught:
+        read(tmp_path, [{"text": "a", key: ["x"]}])
+    assert f"`{key}` must be a text or a whole number" in caught.value.failure.message
+
+
 def test_the_bundled_prompts() -> None:
     workload = load(job(), 8)
     assert workload.form == "messages"
