@@ -12,6 +12,7 @@ import contextlib
 import os
 import shutil
 import signal
+import stat
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -55,10 +56,10 @@ PreemptType=preempt/none
 JobRequeue=1
 MinJobAge=300
 KillWait=5
-SlurmdTimeout=5
+SlurmdTimeout=3
 SlurmctldTimeout=5
 InactiveLimit=0
-MessageTimeout=5
+MessageTimeout=2
 UnkillableStepTimeout=30
 JobAcctGatherType=jobacct_gather/none
 {accounting}
@@ -193,7 +194,7 @@ def _configure(folder: Path, accounting: str) -> None:
         text += _NODE.format(name=f"node{number}", port=free_port())
     (folder / "slurm.conf").write_text(text)
     for number in range(8):
-        (folder / f"gpu{number}").touch()
+        os.mknod(folder / f"gpu{number}", 0o666 | stat.S_IFCHR, os.makedev(1, 3))
     (folder / "gres.conf").write_text(f"NodeName=node[1-{NODES}] Name=gpu Type=h200 File={folder}/gpu[0-7]\n")
 
 
