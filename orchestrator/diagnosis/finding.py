@@ -12,8 +12,9 @@ Severity = Literal["fatal", "serious", "minor", "note"]
 """`fatal`: acceptance is about 1.00 or serving fails; `serious`: costs much acceptance, or makes the figures here
 wrong; `minor`: costs a little, or only on some engines; `note`: costs nothing now."""
 
-Cause = Literal["wiring", "loading", "data", "generalization", "engine"]
-"""What kind of cause a finding belongs to."""
+Cause = Literal["wiring", "loading", "data", "generalization", "engine", "parameters", "economics"]
+"""What kind of cause a finding belongs to; the last two only where a pair of drafter and server is judged as a whole:
+what was asked for is not what runs, and speculation that costs more than it saves."""
 
 
 @dataclass(frozen=True, kw_only=True)

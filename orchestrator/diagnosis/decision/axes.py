@@ -1,0 +1,114 @@
+"""The questions that a decision hangs on, and the answers each may have: the coordinates of the table."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from orchestrator.diagnosis.finding import CheckResult, Evidence
+
+Axis = Literal[
+    "files",
+    "rows",
+    "feeding",
+    "computing",
+    "heldout",
+    "served_train",
+    "served_heldout",
+    "fed",
+    "arguments",
+    "pays",
+]
+"""The first four are the standalone test on training rows."""
+Answer = str
+
+_SERVED: Mapping[Answer, str] = {
+    "as_predicted": "on these prompts the server accepts what the walk foretells, within its margin",
+    "below": "surely less than foretold",
+    "above": "surely more than foretold",
+    "dead": "nothing it drafts is accepted, and that was not foretold",
+    "open": "served, but the interval decides nothing, or nothing was foretold of this text and these states",
+    "unknown": "these prompts were not served",
+}
+AXES: Mapping[Axis, Mapping[Answer, str]] = {
+    "files": {
+        "whole": "the drafter's files give what was trained",
+        "broken": "they cannot: tensors, head, vocabulary or config, or the server loaded something else",
+        "unknown": "nobody looked",
+    },
+    "rows": {
+        "sound": "nothing speaks against the training rows",
+        "flawed": "they have faults, but what was read on them stands",
+        "bad": "they are not what they claim to be, so no reading can be judged on them",
+        "unknown": "no rows were read",
+    },
+    "feeding": {
+        "as_trained": "by SGLang's rule it is fed the states that it reads best",
+        "mis_fed": "it surely reads other states, or another token, better than those that it would be fed",
+        "poor": "no reading predicts much",
+        "open": "the readings' intervals overlap, or the rule or the rows' labels are not known",
+        "unknown": "no standalone test",
+    },
+    "computing": {
+        "as_trained": "no other computation reads better than the one that is served",
+        "mis_read": "it surely reads better computed otherwise than serving computes it",
+        "open": "cannot be told while the feeding cannot",
+        "unknown": "no standalone test",
+    },
+    "heldout": {
+        "level": "held-out text is read as well as training text, but for an honest gap",
+        "gap": "training text is surely read better, by more than an honest gap",
+        "open": "both were read, and the interval of the difference decides nothing",
+        "unknown": "no held-out text was read",
+    },
+    "served_train": _SERVED,
+    "served_heldout": _SERVED,
+    "fed": {
+        "as_trained": "the running server returned the very states that it was trained on",
+        "other": "the running server returned other states",
+        "unlike": "it returned states that are like none of the captured ones",
+        "open": "it returned states, and what the drafter was trained on is not known",
+        "unknown": "the running server was not asked, or cannot return them",
+    },
+    "arguments": {
+        "as_asked": "the server runs with what it was asked for",
+        "changed": "it runs with something else that matters",
+        "unknown": "it does not tell, or none was started",
+    },
+    "pays": {
+        "pays": "speculation is surely faster than plain decoding",
+        "mendable": "surely slower, but surely faster with the accept length that the best reading has",
+        "loses": "surely slower: the accept length is below the step cost r",
+        "cannot": "no accept length that this draft can have is above the step cost r",
+        "open": "measured on both sides, and the interval holds 1, or something speaks against the figures",
+        "unknown": "not measured on both sides",
+    },
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Signal:
+    """One axis answered, with what says so."""
+
+    axis: Axis
+    answer: Answer
+    results: tuple[CheckResult, ...] = ()
+    """What was looked at; of a fault the findings, the one that weighs most first."""
+
+    def __post_init__(self) -> None:
+        if self.answer not in AXES[self.axis]:
+            raise ValueError(f"expected one of {', '.join(AXES[self.axis])} on {self.axis}, found: {self.answer}")
+
+    @property
+    def findings(self) -> tuple[CheckResult, ...]:
+        """The faults among its results."""
+        return tuple(item for item in self.results if item.outcome == "finding")
+
+    @property
+    def evidence(self) -> tuple[Evidence, ...]:
+        """The first result's numbers."""
+        return self.results[0].evidence if self.results else ()
+
+
+def place_of(signals: Sequence[Signal]) -> dict[Axis, Answer]:
+    """The cell of the table; axes that nobody answered are unknown."""
+    return {**dict.fromkeys(AXES, "unknown"), **{signal.axis: signal.answer for signal in signals}}

@@ -1,0 +1,174 @@
+"""K15: the accept length above which speculation pays, with its interval, and whether a mended drafter reaches it.
+
+Speculation pays where the accept length is above the step cost r = AL / S, measured on both sides at the lowest load. A
+mended length is the walk's of the best reading, on the served text where that was walked. It is unpaired with r, so
+only intervals that do not overlap decide. r belongs to this number of steps: what another number costs is not known.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from orchestrator.compare.served import Draft, PairedLoad
+from orchestrator.compare.stats import Estimate, bounded, pooled_ratio
+from orchestrator.diagnosis.decision.axes import Answer, Signal
+from orchestrator.diagnosis.decision.inputs import SPLITS, Known, Served
+from orchestrator.diagnosis.finding import CheckResult, Evidence, Subject, figure
+from orchestrator.diagnosis.served_verdict import ServedVerdict
+
+ECONOMICS = Subject(check="K15", title="economics")
+NO_SPEED: tuple[ServedVerdict, ...] = ("invalid", "simulated", "suspicious_baseline", "not_comparable",
+                                       "nothing_measured")  # fmt: skip
+"""Verdicts of a served benchmark after which its speed-up is not to be used."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Economics:
+    """One load's balance."""
+
+    load: PairedLoad
+    draft: Draft
+    mended: Estimate | None
+    """Accept length of the best reading; None = not foretold, or the served one is the best."""
+
+    @property
+    def answer(self) -> Answer:
+        """As the axis names it."""
+        pairing, ceiling = self.load.pairing, self.draft.ceiling
+        if pairing.refused is not None or pairing.suspicious:
+            return "open"
+        if pairing.pays is not False:
+            return "pays" if pairing.pays else "open"
+        low, high = pairing.step_cost_low, pairing.step_cost_high
+        if low is not None and ceiling is not None and low >= ceiling:
+            return "cannot"
+        mended = None if self.mended is None else self.mended.low
+        return "mendable" if mended is not None and high is not None and mended > high else "loses"
+
+
+def economics(known: Known) -> Economics | None:
+    """The lowest load's balance; None = no load was measured on both sides."""
+    served = known.served
+    if served is None or not served.figures.pairs:
+        return None
+    pairs = served.figures.pairs
+    lowest = min(pairs, key=lambda item: (item.spec.concurrency is None, item.spec.concurrency or 0))
+    return Economics(load=lowest, draft=served.figures.draft, mended=mended_length(known))
+
+
+def mended_length(known: Known) -> Estimate | None:
+    """What the best reading would accept with as many steps: on served text, held-out first, else on its own rows."""
+    steps = None if known.served is None else known.served.figures.draft.depth
+    offline = known.offline
+    if offline is not None and offline.wiring.best is offline.wiring.declared:
+        return None
+    for split in reversed(SPLITS):
+        found = known.foretold(split, "best")
+        if found is not None and found.requests and steps is not None:
+            sums = [(item.verifies + item.accepted, item.verifies) for item in found.requests]
+            return bounded(pooled_ratio([a for a, _ in sums], [b for _, b in sums]), 1, steps + 1)
+    if offline is None:
+        return None
+    figures = offline.wiring.best.figures
+    return figures.accept_length_walk if figures.steps == steps else None
+
+
+def pays_signals(known: Known) -> Iterator[Signal]:
+    """Whether speculation pays; none where it was not measured on both sides."""
+    served, found = known.served, economics(known)
+    if served is None or found is None:
+        return
+    if served.diagnosis.verdict in NO_SPEED:
+        needs = "a run whose figures are a measurement"
+        unsure = ECONOMICS.cannot_tell(served.diagnosis.headline, needs=needs, evidence=_evidence(found))
+        yield Signal(axis="pays", answer="open", results=(unsure,))
+        return
+    yield Signal(axis="pays", answer=found.answer, results=(_result(found, served),))
+
+
+def _result(found: Economics, served: Served) -> CheckResult:
+    answer, evidence = found.answer, _evidence(found)
+    if answer == "pays":
+        return ECONOMICS.passed(f"faster than plain decoding, {_speed(found)}; {break_even_words(found)}", evidence)
+    if answer == "open":
+        why = found.load.pairing.refused or "the interval of the speed-up holds 1, or there is none"
+        return ECONOMICS.cannot_tell(f"{_speed(found)}: {why}", needs="more --repeats", evidence=evidence)
+    if answer == "mendable":
+        mended = 0.0 if found.mended is None else found.mended.value or 0.0
+        return ECONOMICS.passed(
+            f"it would pay once mended, at accept length {mended:.2f}: {break_even_words(found)}", evidence
+        )
+    return ECONOMICS.finding(
+        f"{break_even_words(found)}; measured {_speed(found)}",
+        severity="serious",
+        cause="economics",
+        evidence=evidence,
+        remedy=_remedy(found, served),
+        refuted_by="a speed-up surely above 1 at an accept length below r",
+    )
+
+
+def break_even_words(found: Economics) -> str:
+    """e.g. `speculation cannot pay below accept length 3.0 to 3.7 at this step cost (now 1.90, at most 2 ...)`."""
+    pairing = found.load.pairing
+    if pairing.step_cost is None:
+        return "what a speculative step costs is not known"
+    low, high = pairing.step_cost_low, pairing.step_cost_high
+    at = f"about {pairing.step_cost:.1f}" if low is None or high is None else _span(low, high)
+    now = "unknown" if pairing.accept_length is None else f"{pairing.accept_length:.2f}"
+    ceiling = "" if found.draft.ceiling is None else f", at most {found.draft.ceiling} with this draft"
+    mended = ""
+    if found.mended is not None and found.mended.value is not None and found.answer != "mendable":
+        mended = f", {found.mended.value:.2f} foretold once mended"
+    pays = "pays above" if found.answer in ("pays", "mendable") else "cannot pay below"
+    return f"speculation {pays} accept length {at} at this step cost (now {now}{ceiling}{mended})"
+
+
+def _span(low: float, high: float) -> str:
+    """Ends with as few decimals as tell them apart."""
+    digits = 1 if f"{low:.1f}" != f"{high:.1f}" else 2
+    return (
+        f"{low:.{digits}f}" if f"{low:.{digits}f}" == f"{high:.{digits}f}" else f"{low:.{digits}f} to {high:.{digits}f}"
+    )
+
+
+def _speed(found: Economics) -> str:
+    item = found.load
+    ours, theirs = item.spec.speed.throughput.value or 0.0, item.plain.speed.throughput.value or 0.0
+    factor = item.pairing.speedup.value
+    return f"{ours:.1f} against {theirs:.1f} tok/s" + ("" if factor is None else f" ({factor:.2f}x)")
+
+
+def _remedy(found: Economics, served: Served) -> tuple[str, ...]:
+    lines = []
+    if found.answer == "cannot":
+        lines.append("serve without speculation, or with a draft whose steps are cheaper: fewer nodes, fewer steps")
+    else:
+        lines.append("fewer draft steps cost less a step: measure 1, 2 and 3 with `sweep`, each beside plain decoding")
+    users = found.load.spec.concurrency
+    if users is not None and users > 1:
+        lines.append("fewer users at once leave more room for verification: measure 1 user too")
+    if any(item.title == "speculation path" and item.outcome == "finding" for item in served.diagnosis.findings):
+        lines.append("mend the speculation path first: what it costs is in r")
+    return tuple(lines)
+
+
+def _evidence(found: Economics) -> tuple[Evidence, ...]:
+    pairing = found.load.pairing
+    acceptance = found.load.spec.acceptance
+    known = pairing.step_cost_low is not None
+    parts = [
+        Evidence(
+            name="break-even accept length r, of the step cost",
+            value=pairing.step_cost,
+            n=len(found.load.spec.speed.throughputs),
+            low=pairing.step_cost_low,
+            high=pairing.step_cost_high,
+            confidence=0.95 if known else None,
+        ),
+        figure("speed-up over plain decoding, by repeat", pairing.speedup, ""),
+    ]
+    if acceptance is not None:
+        parts.insert(1, figure("accept length, served", acceptance.accept_length, "tokens"))
+    if found.mended is not None:
+        parts.append(figure("accept length foretold of the best reading", found.mended, "tokens"))
+    return tuple(parts)

@@ -1,0 +1,126 @@
+"""K12 and K6: which states the running server feeds, beside those the drafter was trained on and those of the rule."""
+
+import json
+from collections.abc import Iterator, Sequence
+
+from orchestrator.diagnosis.decision.axes import Signal
+from orchestrator.diagnosis.decision.inputs import Fed, Known
+from orchestrator.diagnosis.finding import CheckResult, Evidence, Subject, count
+from orchestrator.diagnosis.sglang_config import eagle_block
+from orchestrator.diagnosis.sglang_ids import spell
+
+SERVED_STATES = Subject(check="K12", title="states that the server feeds")
+RESOLVER = Subject(check="K6", title="rule against running server")
+
+
+def fed_signals(known: Known) -> Iterator[Signal]:
+    """What the running server returned; none where nobody asked it."""
+    fed, trained = known.fed, known.trained
+    if fed is None:
+        return
+    rule = tuple(rule_results(known))
+    if trained is None:
+        needs = "`--trained` with the states it was trained on, or a standalone test that reads them"
+        text = f"the server feeds {layers(fed.states)}; what the drafter was trained on is not known"
+        yield Signal(
+            axis="fed",
+            answer="open",
+            results=(SERVED_STATES.cannot_tell(text, needs=needs, evidence=_evidence(fed, trained)), *rule),
+        )
+        return
+    if fed.states == trained:
+        exactly = "exactly" if fed.exact else "to rounding"
+        text = f"the running server feeds {layers(fed.states)}, {exactly} those that it was trained on"
+        yield Signal(
+            axis="fed",
+            answer="as_trained",
+            results=(SERVED_STATES.passed(text, _evidence(fed, trained)), *rule),
+        )
+        return
+    identified = [state for state in fed.states if state is not None]
+    contradicts = len(fed.states) != len(trained) or any(
+        state is not None and state != wanted for state, wanted in zip(fed.states, trained, strict=False)
+    )
+    if contradicts and identified:
+        yield Signal(axis="fed", answer="other", results=(_other(known, fed, trained), *rule))
+        return
+    yield Signal(axis="fed", answer="unlike", results=(_unlike(fed, trained), *rule))
+
+
+def rule_results(known: Known) -> Iterator[CheckResult]:
+    """K6: whether the installed source's rule names what the server really feeds."""
+    resolved, fed = known.resolved, known.fed
+    if resolved is None:
+        return
+    if resolved.states is None:
+        needs = "the installed SGLang's source of the target's class, or the states of the running server"
+        yield RESOLVER.cannot_tell("the installed source does not tell which states are captured", needs=needs)
+        return
+    text = f"SGLang {resolved.sglang_version or 'of unknown version'} captures {layers(resolved.states)} by its source"
+    if fed is None or None in fed.states:
+        needs = "the states of the running server (`run capture`)"
+        yield RESOLVER.cannot_tell(f"{text}; the running server was not asked", needs=needs)
+    elif fed.states == resolved.states:
+        yield RESOLVER.passed(f"{text}, and the running server feeds the same")
+    else:
+        yield RESOLVER.finding(
+            f"{text}, but the running server feeds {layers(fed.states)}",
+            severity="minor",
+            cause="engine",
+            evidence=(Evidence(name="fed by the running server", value=layers(fed.states)),),
+            remedy=("trust the running server; see that the source that was read is the one it runs",),
+            refuted_by="another capture from the same server",
+        )
+
+
+def layers(states: Sequence[int | None]) -> str:
+    """e.g. `[embed, layer 3, layer 31]`, by HF `hidden_states` index; `?` is like none of the captured ones."""
+    names = ("?" if state is None else "embed" if state == 0 else f"layer {state}" for state in states)
+    return f"[{', '.join(names)}]"
+
+
+def _other(known: Known, fed: Fed, trained: Sequence[int]) -> CheckResult:
+    return SERVED_STATES.finding(
+        f"fc is fed with {layers(fed.states)} instead of {layers(trained)}",
+        severity="serious",
+        cause="wiring",
+        evidence=_evidence(fed, trained),
+        remedy=spelled(known, tuple(trained)),
+        refuted_by="the states of the running server equal to those that it was trained on",
+    )
+
+
+def _unlike(fed: Fed, trained: Sequence[int]) -> CheckResult:
+    return SERVED_STATES.finding(
+        f"the server feeds {layers(fed.states)}: states like none of the captured ones, expected {layers(trained)}",
+        severity="serious",
+        cause="engine",
+        evidence=_evidence(fed, trained),
+        remedy=(
+            "compare target, quantization and dtype of the capture with those that are served; a rotated or quantized "
+            "target hands the drafter states in another basis: capture and train with that target",
+        ),
+        refuted_by="served states equal to rows captured from this very target",
+    )
+
+
+def spelled(known: Known, trained: tuple[int, ...]) -> tuple[str, ...]:
+    """What to write so that these states are fed; the standalone test's own lines where it has them."""
+    if known.offline is not None and known.offline.wiring.verdict in ("mis_wired", "cannot_serve"):
+        return known.offline.wiring.fix
+    found = spell(trained, *known.target)
+    if found.ids is None:
+        return (f"name {layers(trained)} in the drafter's config.json in SGLang's numbering: {found.problem}",)
+    return (f'set in the drafter\'s config.json: "eagle_config": {json.dumps(eagle_block(found.ids))}',)
+
+
+def _evidence(fed: Fed, trained: Sequence[int] | None) -> tuple[Evidence, ...]:
+    found = (
+        Evidence(name="fed by the running server", value=layers(fed.states)),
+        Evidence(name="trained on", value="not known" if trained is None else layers(trained)),
+        count("tokens compared", fed.tokens),
+        Evidence(name="states equal number by number", value="yes" if fed.exact else "no"),
+    )
+    if fed.worst_error is None:
+        return found
+    return (*found, Evidence(name="largest relative error of an identified state", value=fed.worst_error))

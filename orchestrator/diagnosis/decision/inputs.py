@@ -1,0 +1,165 @@
+"""What a decision may rest on; every part may be missing, and what is missing is said, never guessed."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from orchestrator.compare.served import ServedFigures
+from orchestrator.compare.served_acceptance import Acceptance
+from orchestrator.diagnosis.diagnose import Diagnosis
+from orchestrator.diagnosis.measured import Measured
+from orchestrator.diagnosis.served import ServedDiagnosis
+from orchestrator.diagnosis.verdict import WiringVerdict
+from remote_payload.schema.bench import BenchResult, RequestSample
+
+SplitName = Literal["train", "held-out"]
+SPLITS: tuple[SplitName, ...] = ("train", "held-out")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Offline:
+    """A standalone test, judged."""
+
+    run_id: str
+    measured: Measured
+    wiring: WiringVerdict
+    diagnosis: Diagnosis
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServedSplit:
+    """The speculating side's answers to one split's prompts, at the lowest load that was run."""
+
+    split: SplitName
+    run_id: str
+    requests: tuple[RequestSample, ...]
+    acceptance: Acceptance | None
+    """None = no answer tells of verify steps."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Served:
+    """A served benchmark, judged; `splits` may come from other runs of the same server arguments."""
+
+    run_id: str
+    result: BenchResult
+    figures: ServedFigures
+    diagnosis: ServedDiagnosis
+    splits: tuple[ServedSplit, ...] = ()
+
+    def split(self, name: SplitName) -> ServedSplit | None:
+        """That split's answers; None = its prompts were not asked."""
+        return next((item for item in self.splits if item.split == name), None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PredictedRequest:
+    """What the serving walk foretells of one request."""
+
+    prompt: int
+    """Index of the prompt in the workload, as `RequestSample.prompt`."""
+    histogram: tuple[int, ...]
+    """Verify steps by accepted drafts, 0 .. steps."""
+    tokens: int
+    """Tokens out, the prefill's included."""
+    greedy: bool
+    """Whether the row's tokens are the target's own greedy choice wherever the walk went."""
+    output_ids: tuple[int, ...] | None = None
+    """The row's response; may be longer than what was served. None = unknown: the prompt alone matches."""
+
+    @property
+    def verifies(self) -> int:
+        """Verify steps."""
+        return sum(self.histogram)
+
+    @property
+    def accepted(self) -> int:
+        """Draft tokens accepted."""
+        return sum(index * count for index, count in enumerate(self.histogram))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Predicted:
+    """One reading walked over prompts and served outputs of one split, with the served number of steps."""
+
+    split: SplitName
+    run_id: str
+    part: Literal["as served", "best"]
+    """Whether the reading is what the server is said to feed and compute, or the one that reads best."""
+    reading: str
+    states: tuple[int, ...] | None
+    """HF `hidden_states` indices that it is fed; None = unlabelled."""
+    dtype: str
+    """Of the offline arithmetic, e.g. `float32`."""
+    requests: tuple[PredictedRequest, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fed:
+    """Which of the target's states the running server feeds its drafter, as it returned them (K12)."""
+
+    run_id: str
+    sglang_version: str | None
+    states: tuple[int | None, ...]
+    """HF `hidden_states` index of each fed state, in order; None = like none of the captured ones."""
+    trained: tuple[int, ...] | None
+    """Those the drafter was trained on; None = nobody said, and then the best reading stands for them."""
+    tokens: int
+    """Tokens over which they were compared."""
+    exact: bool
+    """Whether every identified state is equal number by number, or to rounding of the coarser format."""
+    target_class: str | None = None
+    """`architectures` of the target's config.json."""
+    target_layers: int | None = None
+    worst_error: float | None = None
+    """Largest |served - known| / |known| of the identified ones, each the median over tokens."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resolved:
+    """Which states the installed SGLang's source says it will feed (K6)."""
+
+    states: tuple[int, ...] | None
+    """None = the source does not tell."""
+    sglang_version: str | None
+    reasoning: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Known:
+    """Everything there is."""
+
+    offline: Offline | None = None
+    served: Served | None = None
+    sampled: Served | None = None
+    """The same pair at another temperature, for K19."""
+    predicted: tuple[Predicted, ...] = ()
+    fed: Fed | None = None
+    resolved: Resolved | None = None
+
+    def foretold(self, split: SplitName, part: Literal["as served", "best"]) -> Predicted | None:
+        """One split's prediction of one reading."""
+        return next((item for item in self.predicted if item.split == split and item.part == part), None)
+
+    @property
+    def target(self) -> tuple[str | None, int | None]:
+        """The target's class and its number of layers, as the standalone test or a capture read them."""
+        if self.offline is not None:
+            declared = self.offline.measured.result.declared
+            return declared.target_class, declared.target_layers
+        return (None, None) if self.fed is None else (self.fed.target_class, self.fed.target_layers)
+
+    @property
+    def sglang_version(self) -> str | None:
+        """Of the server: where it was asked what it feeds, else where it was measured."""
+        if self.fed is not None and self.fed.sglang_version is not None:
+            return self.fed.sglang_version
+        return None if self.served is None else self.served.result.sglang.version
+
+    @property
+    def trained(self) -> tuple[int, ...] | None:
+        """States the drafter was trained on: as its trainer says, else as it surely reads best."""
+        if self.fed is not None and self.fed.trained is not None:
+            return self.fed.trained
+        if self.offline is None or self.offline.wiring.verdict not in ("sound", "mis_wired", "mis_read"):
+            return None
+        return self.offline.wiring.best.facts.states

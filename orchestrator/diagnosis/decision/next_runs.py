@@ -1,0 +1,118 @@
+"""What to run next, cheapest first: the whole command with what is known already, capitals for what is not."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from orchestrator.compare.served import effective
+from orchestrator.diagnosis.decision.inputs import Known
+from orchestrator.diagnosis.decision.table import Row, Step
+
+Cost = Literal["offline", "capture", "serve"]
+"""`offline`: minutes, without a server; `capture`: a server's start and some prompts; `serve`: a benchmark."""
+COSTS: tuple[Cost, ...] = ("offline", "capture", "serve")
+
+
+@dataclass(frozen=True, kw_only=True)
+class NextRun:
+    """One thing to run, and what it decides."""
+
+    step: Step
+    what: str
+    command: tuple[str, ...]
+    """Words of the command; capitals stand for what only its user knows."""
+    why: str
+    cost: Cost
+    decides: bool
+    """Whether what is named now may change by it."""
+
+
+_WHAT: dict[Step, tuple[str, Cost]] = {
+    "standalone": ("the standalone test on training rows", "offline"),
+    "sweep": ("the standalone test with every choice of the computation", "offline"),
+    "more_rows": ("the standalone test on more rows", "offline"),
+    "check_rows": ("the standalone test with rows compared to a fresh forward of the target", "offline"),
+    "heldout": ("the standalone test with held-out rows", "offline"),
+    "more_heldout": ("the standalone test with more held-out rows", "offline"),
+    "predict": ("the standalone test over prompts and served outputs", "offline"),
+    "capture": ("a capture of what the running server feeds its drafter", "capture"),
+    "serve_train": ("a benchmark on prompts of the training rows", "serve"),
+    "serve_heldout": ("a benchmark on held-out prompts", "serve"),
+    "more_prompts": ("a benchmark on more prompts", "serve"),
+    "bench": ("a benchmark of a server of our own", "serve"),
+    "baseline": ("a benchmark beside plain decoding", "serve"),
+    "repeats": ("a benchmark with more repeats", "serve"),
+    "again": ("the benchmark once more", "serve"),
+}
+_FLAGS: dict[Step, tuple[str, ...]] = {
+    "sweep": ("--sweep", "full"),
+    "more_rows": ("--max-rows", "100"),
+    "check_rows": ("--capture-rows", "4"),
+    "heldout": ("--heldout", "HELDOUT_ROWS"),
+    "more_heldout": ("--heldout", "MORE_HELDOUT_ROWS"),
+    "predict": ("--rows", "SERVED_ROWS"),
+    "serve_train": ("--prompts", "TRAIN_PROMPTS.jsonl"),
+    "serve_heldout": ("--prompts", "HELDOUT_PROMPTS.jsonl"),
+    "more_prompts": ("--prompts", "MORE_PROMPTS.jsonl"),
+    "baseline": ("--with-baseline", "--repeats", "3"),
+    "repeats": ("--with-baseline", "--repeats", "10"),
+}
+
+
+def next_runs(known: Known, rows: Sequence[Row]) -> tuple[NextRun, ...]:
+    """Each step once, cheapest first, those that may change what is named before those that add to it."""
+    found: dict[Step, NextRun] = {}
+    for row in rows:
+        for step in row.asks:
+            what, cost = _WHAT[step]
+            known_step = found.get(step)
+            decides = row.doubts or (known_step is not None and known_step.decides)
+            why = row.why if known_step is None else known_step.why
+            command = _command(known, step, cost)
+            found[step] = NextRun(step=step, what=what, command=command, why=why, cost=cost, decides=decides)
+    return tuple(sorted(found.values(), key=lambda run: (not run.decides, COSTS.index(run.cost))))
+
+
+def _command(known: Known, step: Step, cost: Cost) -> tuple[str, ...]:
+    more = _FLAGS.get(step, ())
+    own = {"offline": _standalone, "capture": _capture, "serve": _bench}[cost](known)
+    kept = [pair for pair in own if pair[0] not in more]
+    kind = {"offline": "standalone", "capture": "capture", "serve": "bench"}[cost]
+    words = [word for pair in kept for word in pair]
+    return ("eagle3-remote", "run", kind, "--host", "HOST", *words, *more)
+
+
+def _standalone(known: Known) -> list[tuple[str, str]]:
+    rows = states = None
+    if known.offline is not None:
+        facts = known.offline.measured.result.rows
+        rows = facts.folder
+        states = None if facts.states is None else ",".join(map(str, facts.states))
+    found = [("--draft", _draft(known)), ("--target", _target(known)), ("--rows", rows or "TRAIN_ROWS")]
+    return found if states is None else [*found, ("--states", states)]
+
+
+def _capture(known: Known) -> list[tuple[str, str]]:
+    rows = None if known.offline is None else known.offline.measured.result.rows.folder
+    return [("--model", _target(known)), ("--draft", _draft(known)), ("--rows", rows or "TRAIN_ROWS")]
+
+
+def _bench(known: Known) -> list[tuple[str, str]]:
+    return [("--model", _target(known)), ("--draft", _draft(known))]
+
+
+def _draft(known: Known) -> str:
+    if known.offline is not None:
+        return known.offline.measured.result.checkpoint.draft
+    return _served_path(known, "speculative_draft_model_path") or "DRAFT"
+
+
+def _target(known: Known) -> str:
+    own = None if known.offline is None else known.offline.measured.result.checkpoint.target
+    return own or _served_path(known, "model_path") or "TARGET"
+
+
+def _served_path(known: Known, name: str) -> str | None:
+    servers = () if known.served is None else known.served.result.servers
+    found = next((effective(server, name) for server in servers if server.side == "spec"), None)
+    return found if isinstance(found, str) else None

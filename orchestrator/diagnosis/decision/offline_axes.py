@@ -1,0 +1,98 @@
+"""The standalone test as answers: files, rows, feeding, computing, and training against held-out text."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from orchestrator.diagnosis.decision.axes import Answer, Signal
+from orchestrator.diagnosis.decision.fed_axis import layers
+from orchestrator.diagnosis.decision.inputs import Offline, Served
+from orchestrator.diagnosis.diagnose import COMPUTED, DOUBTED_BY
+from orchestrator.diagnosis.finding import CheckResult
+from orchestrator.diagnosis.served_engine import DRAFTER
+from orchestrator.diagnosis.verdict import Verdict
+
+WEIGHTY = ("fatal", "serious")
+FEEDING: Mapping[Verdict, Answer] = {
+    "sound": "as_trained",
+    "mis_read": "as_trained",
+    "mis_wired": "mis_fed",
+    "cannot_serve": "mis_fed",
+    "poor_fit": "poor",
+    "nothing_fits": "poor",
+}
+"""Every other verdict tells nothing of the feeding."""
+
+
+def weighty(item: CheckResult) -> bool:
+    """Whether a finding is heavy enough to name a cause."""
+    return item.outcome == "finding" and item.severity in WEIGHTY
+
+
+def offline_signals(offline: Offline | None, served: Served | None) -> Iterator[Signal]:
+    """Five answers; `served` adds what its log says of the drafter that was loaded."""
+    loaded = () if served is None else tuple(item for item in served.diagnosis.results if item.title == DRAFTER.title)
+    wrong = tuple(item for item in loaded if weighty(item))
+    if offline is None:
+        if wrong:
+            yield Signal(axis="files", answer="broken", results=wrong)
+        return
+    findings = offline.diagnosis.findings
+    broken = (*wrong, *(item for item in findings if weighty(item) and item.cause == "loading" and item.check != "K5"))
+    yield Signal(axis="files", answer="broken" if broken else "whole", results=broken)
+    rows = _rows(offline)
+    yield rows
+    feeding = _feeding(offline, doubted=rows.answer == "bad")
+    yield feeding
+    yield _computing(offline, feeding.answer)
+    gaps = tuple(item for item in offline.diagnosis.results if item.check == "gap")
+    yield Signal(axis="heldout", answer=_gap(offline, gaps, doubted=rows.answer == "bad"), results=gaps)
+
+
+def is_computing(item: CheckResult) -> bool:
+    """Whether a finding is one on how the drafter is computed; a recursion that breaks down is one as well."""
+    return (item.check in COMPUTED and item.cause == "wiring") or item.check == "K11"
+
+
+def _rows(offline: Offline) -> Signal:
+    data = tuple(item for item in offline.diagnosis.findings if item.cause == "data" and weighty(item))
+    bad = tuple(item for item in data if item.check in DOUBTED_BY)
+    return Signal(axis="rows", answer="bad" if bad else "flawed" if data else "sound", results=bad or data)
+
+
+def _feeding(offline: Offline, *, doubted: bool) -> Signal:
+    own = tuple(
+        replace(item, summary=_fed_words(offline) or item.summary)
+        for item in offline.diagnosis.results
+        if item.check == "K5" and item.title == "wiring"
+    )
+    answer = "open" if doubted else FEEDING.get(offline.wiring.verdict, "open")
+    return Signal(axis="feeding", answer=answer, results=own)
+
+
+def _fed_words(offline: Offline) -> str | None:
+    """What fc would be fed instead of what it reads best, with what that is worth; None where that is not the fault."""
+    best, declared = offline.wiring.best, offline.wiring.declared
+    captured, states = offline.measured.result.declared.captured, best.facts.states
+    if offline.wiring.verdict != "mis_wired" or captured is None or states is None or captured == states:
+        return None
+    shares = [best.figures.first_step.value, None if declared is None else declared.figures.first_step.value]
+    worth = ""
+    if shares[0] is not None and shares[1] is not None:
+        worth = f": step-1 accuracy {100 * shares[1]:.1f} % instead of {100 * shares[0]:.1f} %"
+    return f"fc is fed with {layers(captured)} instead of {layers(states)}, which it was trained on{worth}"
+
+
+def _computing(offline: Offline, feeding: Answer) -> Signal:
+    own = tuple(item for item in offline.diagnosis.findings if is_computing(item) and weighty(item))
+    if feeding in ("open", "poor"):
+        return Signal(axis="computing", answer="open", results=own)
+    tried = any(item.check == "K8" and item.outcome != "cannot_tell" for item in offline.diagnosis.results)
+    return Signal(axis="computing", answer="mis_read" if own else "as_trained" if tried else "unknown", results=own)
+
+
+def _gap(offline: Offline, gaps: tuple[CheckResult, ...], *, doubted: bool) -> Answer:
+    if offline.measured.heldout is None or not offline.measured.heldout.rows:
+        return "unknown"
+    if doubted or not gaps:
+        return "open"
+    return {"finding": "gap", "passed": "level"}.get(gaps[0].outcome, "open")

@@ -1,0 +1,136 @@
+"""A decision on one screen: the verdict, each cause with its numbers and its remedy, the fix, and what to run next."""
+
+import shlex
+import textwrap
+from collections.abc import Sequence
+
+from orchestrator.diagnosis.decision.decision import Decision
+from orchestrator.diagnosis.decision.fix import Fix
+from orchestrator.diagnosis.decision.next_runs import NextRun
+from orchestrator.diagnosis.finding import CheckResult
+from orchestrator.report.copied import copied_json
+from orchestrator.report.findings_text import evidence_words
+
+WORDS = {
+    "healthy": "HEALTHY",
+    "cannot_tell": "CANNOT TELL YET",
+    "parameters": "PARAMETERS: not what was asked for",
+    "economics": "ECONOMICS: speculation costs more than it saves",
+    "engine": "ENGINE: the server loses what the drafter gives",
+    "wiring": "WIRING: the drafter is not fed, or not computed, as it was trained",
+    "loading": "LOADING: the drafter's files do not give what was trained",
+    "data": "DATA: the rows it is trained or judged on",
+    "generalization": "GENERALIZATION: it knows its training text better than other text",
+}
+MOST_LINES = 40
+SCREEN = ((4, 2, 3), (3, 1, 2), (2, 1, 1), (1, 0, 1))
+"""How much is shown: causes with numbers, other lines of each kind, next runs; the first that fits the screen."""
+LONGEST = 260
+"""Characters of one sentence on the screen; the whole of it stands in every other format."""
+
+
+def decision_text(found: Decision, width: int = 100) -> str:
+    """At most 40 lines of at most `width` columns, as far as their words fit; what is left out is counted."""
+    texts = ["\n".join(_lines(found, width, shape)) for shape in SCREEN]
+    return next((text for text in texts if text.count("\n") < MOST_LINES), texts[-1])
+
+
+def title(found: Decision) -> str:
+    """The verdict in a line; several causes are counted."""
+    more = len(found.causes) - 1
+    besides = f"; also {', '.join(found.causes[1:])}" if more > 0 else ""
+    sure = "" if found.certain or found.verdict == "cannot_tell" else " (not certain yet)"
+    return f"{WORDS[found.verdict]}{besides}{sure}"
+
+
+def fix_lines(fix: Fix) -> list[str]:
+    """A change a line; config lines are there to be copied."""
+    lines = []
+    if fix.sglang is not None:
+        lines.append(f"needed first: {fix.sglang}")
+    if fix.config:
+        deleted = [key for key, value in fix.config.items() if value is None]
+        kept = {key: value for key, value in fix.config.items() if value is not None}
+        if kept:
+            lines.append(f"in the drafter's config.json: {fix_json(kept)}")
+        if deleted:
+            lines.append(f"in the drafter's config.json, delete: {', '.join(deleted)}")
+    if fix.block_order is not None:
+        lines.append(f"re-order fc's blocks of columns: {list(fix.block_order)}")
+    if fix.valid_for is not None:
+        lines.append(f"spelled for {fix.valid_for}")
+    lines += [f"--{edit.name.replace('_', '-')} {edit.value}  ({edit.why})" for edit in fix.server]
+    return lines
+
+
+def fix_json(patch: object) -> str:
+    """The patch on one line."""
+    import json  # noqa: PLC0415
+
+    return json.dumps(patch)
+
+
+def command_words(run: NextRun) -> str:
+    """The command, quoted for a shell."""
+    return shlex.join(run.command)
+
+
+def _lines(found: Decision, width: int, shape: tuple[int, int, int]) -> list[str]:
+    numbers, besides, runs = shape
+    lines = [*_wrapped(title(found), width), ""]
+    told: tuple[str, ...] = ()
+    if not found.named:
+        told = tuple(item.summary for signal in found.signals for item in signal.results[:1])
+        lines += [line for text in told for line in _wrapped(_cut(text), width, "  - ", "    ")]
+        lines += [] if told else _wrapped(_cut(found.headline), width, "  ", "  ")
+    for place, item in enumerate(found.named, start=1):
+        lines += _finding(item, place, width, evidence=2 if place <= numbers else 0)
+    lines += _listed("Also:", [item.summary for item in found.findings if item not in found.named], width, besides)
+    lines += _listed("Beside it:", [text for text in found.also if text not in told], width, besides)
+    if found.fix is not None:
+        lines += ["Fix:", *(line for text in fix_lines(found.fix) for line in _copied(text, width))]
+    shown = found.next_runs[:runs]
+    if shown:
+        lines.append("Next:" if found.certain else "Next, to be certain:")
+        for run in shown:
+            lines += _wrapped(f"{run.what} ({run.cost}): {run.why}", width, "  ", "    ")
+            lines += _wrapped(command_words(run), width, "    $ ", "      ")
+        more = len(found.next_runs) - len(shown)
+        lines += [f"  and {more} more (--json has all)"] if more > 0 else []
+    return [line.rstrip() for line in lines]
+
+
+def _finding(item: CheckResult, place: int, width: int, *, evidence: int) -> list[str]:
+    check = f"{item.check} " if item.check[1:].isdigit() else ""
+    lines = _wrapped(f"{item.cause}: {_cut(item.summary)} ({check}{item.severity})", width, f"{place}. ", "   ")
+    for one in item.evidence[:evidence]:
+        lines += _wrapped(f"{one.name}: {evidence_words(one)}", width, "     ", "       ")
+    for number, remedy in enumerate(item.remedy[:2]):
+        lines += _copied(_cut(remedy), width, "   -> " if number == 0 else "      ")
+    return lines
+
+
+def _listed(head: str, texts: Sequence[str], width: int, most: int) -> list[str]:
+    if not texts:
+        return []
+    lines = [line for text in texts[:most] for line in _wrapped(_cut(text), width, "  - ", "    ")]
+    more = len(texts) - most
+    return [head, *lines, *([f"  {'- ' if not most else ''}{more} more (--json has all)"] if more > 0 else [])]
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3].rstrip()}..."
+
+
+def _copied(text: str, width: int, first: str = "  ") -> list[str]:
+    copied = copied_json(text, width, " " * len(first))
+    if copied is None or len(first) + len(text) <= width:
+        return _wrapped(text, width, first, " " * len(first))
+    words, lines = copied
+    return [*_wrapped(words, width, first, " " * len(first)), *lines]
+
+
+def _wrapped(text: str, width: int, first: str = "", then: str = "") -> list[str]:
+    return textwrap.wrap(
+        text, width, initial_indent=first, subsequent_indent=then, break_on_hyphens=False, break_long_words=True
+    ) or [""]  # fmt: skip

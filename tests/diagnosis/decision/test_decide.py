@@ -1,0 +1,288 @@
+"""Whole decisions over real acceptance: the sound pair, the story, double faults, too little data, and one gap each."""
+
+import dataclasses
+import json
+from dataclasses import replace
+
+import pytest
+
+from orchestrator.diagnosis.decision.decide import decide
+from orchestrator.diagnosis.decision.fix import is_outside
+from orchestrator.diagnosis.decision.inputs import Known, Resolved
+from remote_payload.schema.standalone import SharedTensorFacts
+from tests.diagnosis.decision.scenes import (
+    EACH,
+    FED_WRONG,
+    SLOWER,
+    TRAINED,
+    fed,
+    offline,
+    offline_of,
+    predicted,
+    served,
+    sound,
+    story,
+)
+from tests.support.made_measured import Rows, made_measured
+
+NO_HEAD = (SharedTensorFacts(name="lm_head", stored=False, used="target", served="random"),)
+
+
+def halved(requests, first=0):
+    """The engine loses every second accepted draft of the prompts from `first` on."""
+
+    def worse(item):
+        if item.prompt < first or item.histogram is None:
+            return item
+        total = sum(item.histogram)
+        deep = [count // 2 for count in item.histogram[1:]]
+        histogram = (total - sum(deep), *deep)
+        correct = sum(index * count for index, count in enumerate(histogram))
+        return replace(item, histogram=histogram, correct_drafts=correct)
+
+    return tuple(worse(item) for item in requests)
+
+
+def dead(requests):
+    return tuple(
+        item if item.histogram is None else replace(item, histogram=(item.verify_steps,), correct_drafts=0)
+        for item in requests
+    )
+
+
+def causes(known):
+    return decide(known).causes
+
+
+def test_a_sound_pair_is_healthy_with_its_numbers():
+    found = decide(sound())
+    assert (found.verdict, found.causes, found.certain) == ("healthy", (), True)
+    assert found.next_runs == ()
+    assert found.fix is None
+    assert "2.83 served, 2.83 predicted on training prompts, 36 of 36 requests identical" in found.headline
+    assert "2.74 served, 2.74 predicted on held-out prompts" in found.headline
+    assert "120.0 against 90.0 tok/s (1.33x)" in found.headline
+    assert "[embed, layer 2, layer 4], exactly those" in found.headline
+
+
+def test_the_story_names_all_three_and_its_fix():
+    found = decide(story())
+    assert found.causes == ("wiring", "parameters", "economics")
+    assert found.certain
+    wiring, override, cost = found.named
+    assert wiring.summary == "fc is fed with [layer 2, layer 4, layer 5] instead of [embed, layer 2, layer 4]"
+    assert [round(item.value, 3) for item in wiring.evidence[:2]] == [0.779, 0.455]
+    assert "asked for 16 draft tokens, the server runs with 2" in override.summary
+    assert "cannot pay below accept length 2.2 to 2.6" in cost.summary
+    assert "now 1.37, at most 2 with this draft, 1.78 foretold once mended" in cost.summary
+    assert found.fix is not None
+    assert found.fix.config["eagle_config"]["eagle_aux_hidden_state_layer_ids"] == [-1, 1, 3]
+    assert json.loads(found.fix.patch_json) == found.fix.config
+    assert found.fix.can_be_applied
+    assert [(edit.name, edit.value) for edit in found.fix.server] == [("speculative_num_draft_tokens", "2")]
+    assert any("1.41 served, 1.41 predicted" in text for text in found.also)
+
+
+@pytest.mark.parametrize("without", ["fed", "predicted", "served", "both"])
+def test_the_wiring_is_named_with_less(without):
+    less = {
+        "fed": {"fed": None},
+        "predicted": {"predicted": ()},
+        "served": {"served": None, "predicted": (), "fed": None},
+        "both": {"fed": None, "predicted": ()},
+    }[without]
+    found = decide(story(**less))
+    assert found.causes[0] == "wiring"
+    assert "fc is fed with [layer 2, layer 4, layer 5] instead of [embed, layer 2, layer 4]" in found.named[0].summary
+    assert found.fix is not None
+    assert found.fix.config["eagle_config"]["eagle_aux_hidden_state_layer_ids"] == [-1, 1, 3]
+
+
+def test_the_storys_target_is_spelled_for_its_own_class_without_any_rows():
+    capture = replace(fed((3, 31, 59), (0, 3, 31)), target_class="KimiK25ForConditionalGeneration", target_layers=61)
+    found = decide(Known(fed=capture))
+    assert found.causes == ("wiring",)
+    assert (
+        found.named[0].summary == "fc is fed with [layer 3, layer 31, layer 59] instead of [embed, layer 3, layer 31]"
+    )
+    assert found.fix is not None
+    assert found.fix.config["eagle_config"]["eagle_aux_hidden_state_layer_ids"] == [0, 3, 31]
+    assert found.fix.can_be_applied
+    old = decide(Known(fed=replace(capture, sglang_version="0.5.10.post1"))).fix
+    assert old is not None
+    assert not old.can_be_applied
+    assert "SGLang 0.5.15 to 0.5.23 reads these ids as meant; installed is 0.5.10.post1" in str(old.sglang)
+    last = decide(Known(fed=replace(capture, trained=(3, 31, 61)))).fix
+    assert last is not None
+    assert "SGLang must be able to capture [layer 3, layer 31, layer 61]" in str(last.sglang)
+    assert not last.config
+
+
+@pytest.mark.parametrize(
+    ("version", "valid", "outside"),
+    [
+        ("0.5.14", "SGLang 0.5.15 to 0.5.23", True),
+        ("0.5.15", "SGLang 0.5.15 to 0.5.23", False),
+        ("0.5.9", "SGLang 0.5.13 to 0.5.23", True),
+        ("0.6.0", "SGLang 0.5.15 to 0.5.23", False),
+        ("main", "SGLang 0.5.15 to 0.5.23", False),
+        ("0.5.14", "no version", False),
+    ],
+)
+def test_versions_are_numbers(version, valid, outside):
+    assert is_outside(version, valid) is outside
+
+
+def test_an_engine_that_loses_drafts_is_named_and_where():
+    everywhere = decide(sound(served=served(change=halved)))
+    assert everywhere.causes[0] == "engine"
+    assert "below everywhere" in everywhere.rows
+    assert everywhere.named[0].check == "K12"
+    assert everywhere.named[0].effect is not None
+    assert everywhere.named[0].effect > 0.5
+    assert "from the first draft on" in everywhere.named[0].summary
+    assert "request 0 (prompt 0): served" in everywhere.named[0].summary
+    only = decide(sound(served=served(change=lambda some: halved(some, EACH))))
+    assert only.causes[0] == "engine"
+    assert "below on held-out prompts" in only.rows
+    assert only.place["served_train"] == "as_predicted"
+
+
+def test_wiring_and_engine_at_once():
+    wrong = served("embed_story_wrong", change=halved)
+    found = decide(story(served=wrong, predicted=predicted("wrong")))
+    assert found.causes[:2] == ("wiring", "engine")
+
+
+def test_loading_and_wiring_at_once():
+    measured = replace(offline("wrong").measured)
+    result = measured.result
+    checkpoint = replace(result.checkpoint, shared=NO_HEAD)
+    broken = offline_of(replace(measured, result=replace(result, checkpoint=checkpoint)))
+    found = decide(story(offline=broken))
+    assert found.causes == ("loading", "wiring", "parameters", "economics")
+
+
+def test_a_generalization_gap_beside_an_override():
+    gap = offline_of(made_measured(rows=Rows(count=24), heldout=Rows(count=24, seed="held-out", lift=-0.3)))
+    found = decide(Known(offline=gap, served=served("embed_right", asked=(3, 1, 16))))
+    assert found.causes == ("parameters", "generalization")
+    assert found.place["heldout"] == "gap"
+
+
+def test_a_drafter_that_pays_nothing_though_all_is_sound():
+    found = decide(sound(served=served(spec=(60.0, 61.0, 59.0))))
+    assert (found.verdict, found.causes) == ("economics", ("economics",))
+    assert "loses" in found.rows
+
+
+def test_slower_only_because_it_is_mis_fed_is_no_cause_of_its_own():
+    wrong = served("embed_story_wrong", spec=(78.0, 78.1, 77.9))
+    found = decide(story(served=wrong, predicted=predicted("wrong")))
+    assert found.causes == ("wiring",)
+    assert found.place["pays"] == "mendable"
+    assert any("it would pay once mended" in text for text in found.also)
+
+
+def test_nothing_accepted_is_named_only_where_it_is_explained():
+    alone = decide(Known(served=served(change=dead)))
+    assert "engine" not in alone.causes
+    assert not alone.certain
+    assert [run.step for run in alone.next_runs if run.decides] == ["standalone", "capture"]
+    rule = decide(sound(served=served(change=dead), fed=None))
+    assert "engine" not in rule.causes
+    assert rule.next_runs[0].step == "capture"
+    asked = decide(sound(served=served(change=dead)))
+    assert asked.causes[0] == "engine"
+    assert asked.named[0].severity == "fatal"
+
+
+def test_the_running_server_is_right_and_the_rule_is_not():
+    served_right = decide(story(fed=fed(TRAINED), served=None))
+    assert "wiring" not in served_right.causes
+    assert "rule against server" in served_right.rows
+    assert not served_right.certain
+    served_wrong = decide(sound(fed=fed(FED_WRONG)))
+    assert served_wrong.causes[0] == "wiring"
+    assert "server against rule" in served_wrong.rows
+    assert served_wrong.place["served_train"] == "open"  # foretold of other states
+
+
+def test_states_like_none_are_the_engines():
+    found = decide(sound(fed=fed((0, None, 4)), served=None))
+    assert found.causes == ("engine",)
+    assert "[embed, ?, layer 4]" in found.named[0].summary
+
+
+def test_rule_and_server_are_held_against_each_other():
+    agree = decide(sound(resolved=Resolved(states=TRAINED, sglang_version="0.5.23")))
+    assert agree.verdict == "healthy"
+    assert any(item.check == "K6" and item.outcome == "passed" for item in agree.checks)
+    differ = decide(sound(resolved=Resolved(states=FED_WRONG, sglang_version="0.5.23")))
+    assert differ.verdict == "healthy"  # the server itself is right
+    assert any(item.check == "K6" and "but the running server feeds" in item.summary for item in differ.findings)
+    untold = decide(sound(resolved=Resolved(states=None, sglang_version=None)))
+    assert any(item.check == "K6" and item.outcome == "cannot_tell" for item in untold.checks)
+
+
+def test_nothing_known_says_what_to_run_first():
+    found = decide(Known())
+    assert (found.verdict, found.causes, found.certain, found.fix) == ("cannot_tell", (), False, None)
+    assert found.headline.startswith("cannot tell yet: nothing was measured; next: the standalone test")
+    assert found.next_runs[0].step == "standalone"
+    assert found.next_runs[0].command[:4] == ("eagle3-remote", "run", "standalone", "--host")
+    costs = [run.cost for run in found.next_runs if not run.decides]
+    assert costs == sorted(costs, key=("offline", "capture", "serve").index)
+
+
+def test_few_rows_and_prompts_name_nothing():
+    few = offline_of(made_measured(rows=Rows(count=3), heldout=Rows(count=3, seed="held-out")))
+    short = served(spec=(119.0,), plain=(90.0,), change=lambda some: some[:3] + some[EACH : EACH + 3])
+    found = decide(Known(offline=few, served=short, predicted=predicted()))
+    assert found.causes == ()
+    assert found.verdict == "cannot_tell"
+    assert found.place["served_train"] == "open"
+    assert found.place["heldout"] == "open"
+    assert found.place["pays"] == "open"
+    assert {"more_heldout", "more_prompts", "repeats"} <= {run.step for run in found.next_runs}
+
+
+@pytest.mark.parametrize("plain", [(90.0, 118.0, 132.0), (110.0, 131.0, 119.5)])
+def test_overlapping_speeds_name_no_economics(plain):
+    found = decide(sound(served=served(plain=plain)))
+    assert found.causes == ()
+    assert found.place["pays"] == "open"
+    assert not found.certain
+    assert [run.step for run in found.next_runs] == ["repeats"]
+
+
+def test_a_run_that_is_no_measurement_names_nothing_of_the_server():
+    failed = served(
+        change=lambda some: (*some[:-1], replace(some[-1], error="HTTP 503", histogram=None, verify_steps=None))
+    )
+    found = decide(sound(served=failed))
+    assert found.causes == ()
+    assert found.place["served_train"] == "open"
+    assert found.place["pays"] == "open"
+    assert any(text.startswith("doubtful: 3") for text in found.also)
+
+
+def test_rows_that_lie_come_first_and_no_config_is_changed():
+    measured = offline("wrong").measured
+    slots = tuple(replace(slot, equals_slot=2 if slot.slot == 3 else None) for slot in measured.result.rows.slots)
+    result = replace(measured.result, rows=replace(measured.result.rows, slots=slots))
+    found = decide(Known(offline=offline_of(replace(measured, result=result))))
+    assert found.causes == ("data",)
+    assert not found.certain
+    assert found.fix is None
+    assert found.next_runs[0].step in ("check_rows", "more_rows")
+
+
+def test_every_finding_can_be_refuted_and_has_a_remedy():
+    for known in (story(), sound(served=served(change=halved)), sound(served=served(spec=SLOWER))):
+        found = decide(known)
+        for item in found.named:
+            assert item.refuted_by
+            assert item.remedy
+            assert len(item.evidence) >= 2
+        assert dataclasses.asdict(found)

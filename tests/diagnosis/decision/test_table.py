@@ -1,0 +1,110 @@
+"""The table: no cell without an answer, no row that cannot hold, and no fault from an axis that decides nothing."""
+
+import itertools
+import random
+
+import pytest
+
+from orchestrator.diagnosis.decision.axes import AXES, Signal
+from orchestrator.diagnosis.decision.next_runs import _WHAT as RUNS
+from orchestrator.diagnosis.decision.table import TABLE, Row, rows_at
+
+DECIDED = {"as_trained", "as_predicted", "whole", "sound", "level", "as_asked", "pays"}
+HEALTHY = {
+    "files": "whole",
+    "rows": "sound",
+    "feeding": "as_trained",
+    "computing": "as_trained",
+    "heldout": "level",
+    "served_train": "as_predicted",
+    "served_heldout": "as_predicted",
+    "fed": "as_trained",
+    "arguments": "as_asked",
+    "pays": "pays",
+}
+
+
+def every_pair():
+    """Every two axes at every two answers, all others healthy, and all others unknown."""
+    for one, other in itertools.combinations(AXES, 2):
+        for a, b in itertools.product(AXES[one], AXES[other]):
+            yield {**HEALTHY, one: a, other: b}
+            yield {**dict.fromkeys(AXES, "unknown"), one: a, other: b}
+
+
+def any_places(count):
+    draw = random.Random(11)
+    for _ in range(count):
+        yield {axis: draw.choice(list(answers)) for axis, answers in AXES.items()}
+
+
+def test_every_cell_says_something_and_one_that_does_not_know_says_what_to_run():
+    seen = set()
+    for place in (*every_pair(), *any_places(20000)):
+        rows = rows_at(place)
+        assert rows, place
+        seen |= {row.name for row in rows}
+        kinds = {row.kind for row in rows}
+        assert kinds & {"fault", "ask", "healthy"}, place
+        if "healthy" in kinds:
+            assert kinds == {"healthy"}, [row.name for row in rows]
+    assert seen == {row.name for row in TABLE}, {row.name for row in TABLE} - seen
+
+
+def test_only_one_place_is_healthy_and_an_unasked_server_is_no_hindrance():
+    assert [row.name for row in rows_at(HEALTHY)] == ["healthy"]
+    assert [row.name for row in rows_at({**HEALTHY, "fed": "unknown"})] == ["healthy"]
+    for axis, answers in AXES.items():
+        for answer in answers:
+            rows = rows_at({**HEALTHY, axis: answer})
+            healthy = any(row.kind == "healthy" for row in rows)
+            assert healthy == (answer == HEALTHY[axis] or (axis, answer) == ("fed", "unknown")), (axis, answer)
+
+
+@pytest.mark.parametrize("row", [row for row in TABLE if row.kind == "fault"], ids=lambda row: row.name)
+def test_a_fault_hangs_on_an_answer_that_names_it_and_says_what_it_tells(row):
+    """Where every axis that it leads with decides nothing, no fault is named."""
+    assert row.cause is not None
+    assert row.tells
+    lead = row.conditions[row.tells[0]]
+    assert not lead & {"open", "unknown"}
+    assert not lead & DECIDED
+    for axis in AXES:
+        undecided = {**HEALTHY, axis: "open" if "open" in AXES[axis] else "unknown"}
+        assert not any(one.kind == "fault" for one in rows_at(undecided)), axis
+
+
+def test_several_faults_at_once_are_all_named():
+    place = {
+        **HEALTHY,
+        "fed": "other",
+        "heldout": "gap",
+        "arguments": "changed",
+        "pays": "loses",
+        "served_train": "below",
+    }
+    causes = {row.cause for row in rows_at(place) if row.kind == "fault"}
+    assert causes == {"wiring", "generalization", "parameters", "economics", "engine"}
+
+
+def test_every_row_is_documented_once_and_every_step_can_be_run():
+    assert len({row.name for row in TABLE}) == len(TABLE)
+    for row in TABLE:
+        assert len(row.why) > 20
+        assert (row.cause is not None) == (row.kind == "fault")
+        assert bool(row.asks) or row.kind != "ask"
+        assert set(row.asks) <= set(RUNS)
+    for answers in AXES.values():
+        assert all(meaning for meaning in answers.values())
+
+
+@pytest.mark.parametrize("when", ["feeding=odd", "colour=red", "feeding"])
+def test_a_condition_that_does_not_exist_is_refused(when):
+    row = Row(name="x", kind="also", when=when, why="")
+    with pytest.raises(ValueError, match="no such condition"):
+        _ = row.conditions
+
+
+def test_an_answer_that_does_not_exist_is_refused():
+    with pytest.raises(ValueError, match="expected one of"):
+        Signal(axis="fed", answer="mis_fed")
