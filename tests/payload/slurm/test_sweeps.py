@@ -1,0 +1,78 @@
+"""Sweeps as arrays under a real Slurm: every point is accounted for, wherever and whenever its element ran."""
+
+import json
+
+import pytest
+
+from remote_payload.schema import SweepAttempt, SweepRequest
+from remote_payload.schema.slurm import SlurmSettings
+from tests.payload.rig import NONCE, Rig, of_kind, wait_for
+from tests.payload.slurm.test_runs import cancel, state_of
+from tests.payload.sweep.test_sweep import ends, launch, sweep_of
+from tests.support.slurm import Slurm, until
+
+pytestmark = pytest.mark.infra
+
+SETTINGS = SlurmSettings(poll_s=1.0, array_limit=12)
+
+
+def asked(rig: Rig, run_id: str = "s1") -> tuple[tuple[SweepAttempt, ...], str]:
+    frames = of_kind(rig.call("sweep", SweepRequest(nonce=NONCE, root=str(rig.root), run_id=run_id)), "sweep")
+    return tuple(one for frame in frames for one in frame.attempts), frames[-1].state.phase
+
+
+def test_forty_units_of_which_four_fail_are_all_accounted_for(rig: Rig, slurm: Slurm) -> None:
+    units = [{"duration_s": 0.01 + 0.0001 * at, **({"fail": True} if at % 10 == 3 else {})} for at in range(40)]
+    launch(rig, sweep_of(*units, retries=1), slurm=SETTINGS)
+    job = rig.state("s1").slurm
+    assert job is not None
+    assert job.elements == 40
+    assert "ArrayTaskThrottle=12" in slurm.run("scontrol", "-o", "show", "job", job.job_id)
+    until(lambda: "RUNNING" in (state_of(rig, "s1").note or ""), "running elements")
+    assert state_of(rig, "s1").phase == "running"
+    until(lambda: state_of(rig, "s1").is_terminal, "the sweep's end", 90)
+    attempts, phase = asked(rig)
+    assert phase == "succeeded"
+    assert len(attempts) == 44
+    failing = {f"p{at}" for at in range(40) if at % 10 == 3}
+    assert sorted(point for point, end in ends(attempts) if end == "failed") == sorted([*failing, *failing])
+    assert {point for point, end in ends(attempts) if end == "measured"} == {f"p{at}" for at in range(40)} - failing
+    assert {one.run_id for one in attempts if one.unit_id == "u3"} == {"s1.u3.0", "s1.u3.1"}
+    # Each is a run like any other, on one of the nodes; nothing they share was written by two of them.
+    nodes = {state.slurm.node for one in attempts if (state := rig.state(one.run_id)).slurm is not None}
+    assert nodes <= {"node1", "node2", "node3"}
+    assert len(nodes) > 1
+    assert not (rig.run("s1").result / "units.jsonl").exists()
+    assert len(json.loads(rig.run("s1").manifest.read_text())["files"]) == 40
+
+
+def test_cancelling_the_sweep_ends_elements_that_run_and_those_that_wait(rig: Rig, slurm: Slurm) -> None:
+    launch(rig, sweep_of(*[{"duration_s": 60 + at} for at in range(4)]), slurm=SlurmSettings(poll_s=1.0, array_limit=2))
+    wait_for(lambda: all(rig.run(f"s1.u{at}.0").state.exists() for at in (0, 1)))
+    wait_for(lambda: all(rig.state(f"s1.u{at}.0").phase == "running" for at in (0, 1)))
+    answer = cancel(rig, "s1", grace_s=2)
+    assert (answer.state.phase, answer.unproved) == ("cancelled", None)
+    assert [rig.state(f"s1.u{at}.0").phase for at in (0, 1)] == ["cancelled", "cancelled"]
+    assert not rig.run("s1.u2.0").path.exists()
+    attempts, phase = asked(rig)
+    assert (phase, ends(attempts)) == ("cancelled", [("p0", "cancelled"), ("p1", "cancelled")])
+    assert slurm.run("squeue", "-h", "-o", "%j") == ""
+
+
+def test_an_element_that_slurm_starts_again_goes_on_where_it_was(rig: Rig, slurm: Slurm) -> None:
+    launch(rig, sweep_of({"duration_s": 6}, {"duration_s": 0.01}), slurm=SETTINGS)
+    wait_for(lambda: rig.run("s1.u0.0").state.exists() and rig.state("s1.u0.0").phase == "running")
+    job = rig.state("s1").slurm
+    assert job is not None
+    slurm.run("scontrol", "requeue", f"{job.job_id}_0")
+    wait_for(lambda: rig.state("s1.u0.0").phase == "queued")
+    until(lambda: "PENDING" in slurm.run("squeue", "-h", "-o", "%T"), "the requeue")
+    assert state_of(rig, "s1").phase == "running"
+    until(lambda: slurm.idle_nodes() == 3, "the end of its first start")
+    slurm.run("scontrol", "update", f"jobid={job.job_id}_0", "StartTime=now")
+    until(lambda: state_of(rig, "s1").is_terminal, "the sweep's end")
+    attempts, phase = asked(rig)
+    assert (phase, sorted(ends(attempts))) == ("succeeded", [("p0", "measured"), ("p1", "measured")])
+    again = rig.state("s1.u0.0").slurm
+    assert again is not None
+    assert again.restarts == 1
