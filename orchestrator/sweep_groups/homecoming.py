@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from orchestrator.following import Tell
 from orchestrator.records.group import SweepGroup
@@ -24,55 +23,67 @@ def until_over(group: SweepGroup, hosts: Several, store: Store, tell: Tell, ever
 
     A host that this command never reached is not waited for.
     """
-    watch = _Watch(hosts)
+    watch = _Watch(hosts, every_s)
     while True:
-        members = [member for member in ask(group, hosts, store) if member.share.host in hosts.names]
-        for member in members:
-            watch.tell(member, tell)
-        if not watch.is_hopeful(members):
+        due = watch.due()
+        for member in ask(group, hosts, store, due):
+            if member.share.host in due:
+                watch.take(member, tell)
+        if not watch.is_hopeful():
             return
-        time.sleep(watch.wait_s(every_s))
+        time.sleep(watch.wait_s())
 
 
-@dataclass
 class _Watch:
-    """What was told last of each share, and since when its host does not answer."""
+    """Every share as it was told last, and when its host is asked again."""
 
-    hosts: Several
-    said: dict[str, str] = field(default_factory=dict)
-    silent_since_s: dict[str, float] = field(default_factory=dict)
-    tries: int = 0
+    def __init__(self, hosts: Several, every_s: float) -> None:
+        self._hosts, self._every_s = hosts, every_s
+        self._members: dict[str, Member] = {}
+        self._next_s = dict.fromkeys(hosts.names, 0.0)
+        self._tries: dict[str, int] = {}
+        self._silent_since_s: dict[str, float] = {}
 
-    def tell(self, member: Member, tell: Tell) -> None:
-        """Say what is new."""
-        part = member.part
-        if part.problem is None:
-            self.silent_since_s.pop(part.host, None)
-        elif part.host not in self.silent_since_s:
-            self.silent_since_s[part.host] = time.monotonic()
-        words = f"{part.progress.phase}; {counts_text(part.progress)}" if part.problem is None else part.problem
-        if self.said.get(part.share_id) != words:
-            self.said[part.share_id] = words
-            tell(Note(name=part.share_id, text=f"{part.host}: {words}"))
-
-    def is_hopeful(self, members: Sequence[Member]) -> bool:
-        """Whether anything more is to be heard."""
-        open_ = [member.part for member in members if member.part.may_measure]
+    def due(self) -> tuple[str, ...]:
+        """The hosts to ask now; each is put off for as long as suits it."""
         now_s = time.monotonic()
-        waited = (
-            part.problem is None
-            or (
-                (session := self.hosts.session(part.host)).has_connected
-                and now_s - self.silent_since_s[part.host] <= session.host.reconnect_s
-            )
-            for part in open_
-        )
-        return any(waited)
+        found = tuple(name for name, next_s in self._next_s.items() if next_s <= now_s)
+        for name in found:
+            self._next_s[name] = now_s + min(self._every_s * 1.5 ** self._tries.get(name, 0), SELDOM_S)
+        return found
 
-    def wait_s(self, every_s: float) -> float:
-        """Longer each time while some host does not answer: a dial each would be too much."""
-        self.tries = self.tries + 1 if self.silent_since_s else 0
-        return float(min(every_s * 1.5**self.tries, max(every_s, SELDOM_S)))
+    def take(self, member: Member, tell: Tell) -> None:
+        """What a share is now; says what is new."""
+        part, before = member.part, self._members.get(member.part.share_id)
+        self._members[part.share_id] = member
+        if part.problem is None:
+            self._silent_since_s.pop(part.host, None)
+            self._tries.pop(part.host, None)
+        else:
+            self._silent_since_s.setdefault(part.host, time.monotonic())
+            self._tries[part.host] = self._tries.get(part.host, 0) + 1
+        if before is None or _words(before) != _words(member):
+            tell(Note(name=part.share_id, text=f"{part.host}: {_words(member)}"))
+
+    def is_hopeful(self) -> bool:
+        """Whether anything more is to be heard."""
+        return any(self._is_waited_for(member) for member in self._members.values() if member.part.may_measure)
+
+    def _is_waited_for(self, member: Member) -> bool:
+        since_s = self._silent_since_s.get(member.part.host)
+        session = self._hosts.session(member.part.host)
+        if since_s is None:
+            return True
+        return session.has_connected and time.monotonic() - since_s <= session.host.reconnect_s
+
+    def wait_s(self) -> float:
+        """Until the next host is due."""
+        return max(0.1, min(self._next_s.values()) - time.monotonic())
+
+
+def _words(member: Member) -> str:
+    part = member.part
+    return part.problem or f"{part.progress.phase}; {counts_text(part.progress)}"
 
 
 def bring_home(

@@ -3,7 +3,7 @@
 import contextlib
 import dataclasses
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from orchestrator import pipeline, sweeping
@@ -26,6 +26,9 @@ from orchestrator.sweep_groups.planning import share_of
 from orchestrator.sweeping import Asked
 from remote_payload.schema import SweepJob, job_from_json
 from remote_payload.schema.waiting import Waiting
+
+THINKS_S = 20.0
+"""How long one host may keep the answers of the others waiting."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,20 +85,23 @@ def launch(
     return dict(hosts.each(begin, tuple(dict.fromkeys(share.host for share in shares))).errors)
 
 
-def ask(group: SweepGroup, hosts: Several, store: Store) -> tuple[Member, ...]:
-    """Every share as it is now; of a host that does not answer as it was told last, with the reason."""
+def ask(group: SweepGroup, hosts: Several, store: Store, only: Collection[str] | None = None) -> tuple[Member, ...]:
+    """Every share as it is now; of a host that does not answer as it was told last, with the reason.
+
+    `only`: the hosts to ask, where it is not all that there are sessions for.
+    """
 
     def work(session: HostSession) -> dict[str, Asked | Eagle3Error]:
         found: dict[str, Asked | Eagle3Error] = {}
         for share in group.shares:
             if share.host == session.name:
                 try:
-                    found[share.share_id] = sweeping.ask(session, share.share_id, store)
+                    found[share.share_id] = sweeping.ask(session, share.share_id, store, THINKS_S)
                 except NotFoundError as error:
                     found[share.share_id] = error
         return found
 
-    names = [name for name in group.hosts if name in hosts.names]
+    names = [name for name in group.hosts if name in hosts.names and (only is None or name in only)]
     answers = hosts.each(work, names)
     members = []
     for share in group.shares:

@@ -1,0 +1,182 @@
+"""A sweep over three machines that lose power, cable and laptop: every point is accounted for, and none is lost."""
+
+import json
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.laptop import Laptop
+from tests.support.netns_hosts import NetHost, network, why_not
+from tests.support.patience import wait_for
+
+pytestmark = [pytest.mark.infra, pytest.mark.skipif(why_not() is not None, reason=why_not() or "")]
+POINTS, CRASHING = 42, 4
+
+
+@pytest.fixture
+def hosts(tmp_path: Path) -> Iterator[list[NetHost]]:
+    with network(tmp_path, 3) as made:
+        yield made
+
+
+def introduced(laptop: Laptop, hosts: list[NetHost]) -> Laptop:
+    for alias, host in zip("abc", hosts, strict=True):
+        host.introduce(laptop, alias)
+    return laptop
+
+
+def write_sweep(folder: Path, points: int, seconds: float, crashing: int = 0) -> str:
+    """Points of the selftest; so many of them crash."""
+    lines = [f'[sweep]\njob = "selftest"\n[sweep.base]\nduration_s = {seconds}\n']
+    every = points // crashing if crashing else points + 1
+    lines += [
+        f"[[sweep.points]]\nresult_bytes = {n + 1}\nfail = {str(n % every == every - 1).lower()}\n"
+        for n in range(points)
+    ]
+    path = folder / "sweep.toml"
+    path.write_text("".join(lines), encoding="utf-8")
+    return str(path)
+
+
+def phase_of(host: NetHost, share: str) -> str:
+    state = host.home / ".eagle3-remote/runs" / share / "state.json"
+    return str(json.loads(state.read_text())["phase"]) if state.exists() else "none"
+
+
+def ledger_of(host: NetHost, share: str) -> list[dict[str, Any]]:
+    path = host.home / ".eagle3-remote/runs" / share / "result/units.jsonl"
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def measured_on(host: NetHost, share: str) -> int:
+    return sum(one["end"] == "measured" for line in ledger_of(host, share) for one in line["points"])
+
+
+def told(laptop: Laptop, *arguments: str) -> dict[str, Any]:
+    return laptop.run("sweep", *arguments, "--json").objects[-1]
+
+
+def test_the_laptop_is_gone_and_a_tenth_crashes(
+    hosts: list[NetHost], new_laptop: Callable[[str], Laptop], tmp_path: Path
+) -> None:
+    first = introduced(new_laptop("first"), hosts)
+    file = write_sweep(tmp_path, POINTS, 0.05, CRASHING)
+    launched = first.run("sweep", "run", file, "--host", "a,b,c", "--detach", "--run-id", "night")
+    assert (launched.code, launched.out) == (0, "night\n"), launched.err
+    first.close()
+    for number, host in enumerate(hosts, start=1):
+        wait_for(lambda host=host, number=number: phase_of(host, f"night.h{number}") == "succeeded", "a share", 90)
+    other = introduced(new_laptop("other"), hosts)
+    followed = other.run("sweep", "follow", "night", "--host", "a,b,c")
+    assert followed.code == 20, followed.err
+    assert f"sweep night: {CRASHING} of {POINTS} points are not measured" in followed.err
+    assert followed.out.count("selftest was asked to fail") == CRASHING
+    found = told(other, "report", "night")
+    assert (found["phase"], found["planned"]) == ("over", POINTS)
+    assert (found["counts"]["measured"], found["counts"]["failed"]) == (POINTS - CRASHING, CRASHING)
+    assert [share["planned"] for share in found["shares"]] == [14, 14, 14]
+    settings = Counter(one["settings"]["result_bytes"] for share in found["shares"] for one in share["points"])
+    assert settings == Counter(range(1, POINTS + 1))  # each once, on one host
+    assert other.run("runs", "list", "--tag", "night").out.count(".u00") == POINTS
+
+
+def test_a_power_cut_a_move_and_a_reboot(
+    hosts: list[NetHost], new_laptop: Callable[[str], Laptop], tmp_path: Path
+) -> None:
+    laptop = introduced(new_laptop("laptop"), hosts)
+    b = hosts[1]
+    file = write_sweep(tmp_path, 15, 1.5)
+    assert laptop.run("sweep", "run", file, "--host", "a,b,c", "--detach", "--run-id", "night").code == 0
+    wait_for(lambda: measured_on(b, "night.h2") >= 1, "the first point of b")
+    assert laptop.run("sweep", "status", "night").code == 0  # now the laptop knows of it
+    b.cut_power()
+    on_disk = measured_on(b, "night.h2")
+
+    silent = laptop.run("sweep", "status", "night")
+    assert silent.code == 17, silent.err
+    assert "b does not answer, night.h2 as it was told last: " in silent.out
+    wait_for(
+        lambda: {phase_of(hosts[0], "night.h1"), phase_of(hosts[2], "night.h3")} == {"succeeded"}, "the others", 60
+    )
+    refused = laptop.run("sweep", "resume", "night", "--host", "a")
+    assert refused.code == 15, refused.err
+    assert "may still measure their shares: night.h2 on b" in refused.err
+    assert "--host-is-dead b" in refused.err
+    answers = laptop.run("sweep", "resume", "night", "--host", "a", "--host-is-dead", "c")
+    assert (answers.code, "`c` answers" in answers.err) == (2, True)
+
+    moved = laptop.run("sweep", "resume", "night", "--host", "a", "--host-is-dead", "b")
+    assert moved.code == 0, moved.err  # b is dead, and nobody misses it: all is measured
+    assert "b is said to be dead" in moved.out
+    b.plug()
+    b.boot()
+    found = told(laptop, "status", "night")
+    assert (found["counts"]["measured"], found["planned"]) == (15, 15)
+    share = next(one for one in found["shares"] if one["run_id"] == "night.h2")
+    assert (share["phase"], share["problem"], share["dead"]) == ("lost", None, False)
+    assert share["counts"]["measured"] == on_disk
+    again = [one["settings"]["result_bytes"] for one in found["measured_twice"]]
+    assert len(again) == on_disk - (5 - measured_on(hosts[0], "night.h4"))  # what b had told was not run again
+
+
+def test_a_reboot_and_going_on_where_it_was(
+    hosts: list[NetHost], new_laptop: Callable[[str], Laptop], tmp_path: Path
+) -> None:
+    laptop = introduced(new_laptop("laptop"), hosts)
+    c = hosts[2]
+    file = write_sweep(tmp_path, 9, 1.0)
+    assert laptop.run("sweep", "run", file, "--host", "a,b,c", "--detach", "--run-id", "night").code == 0
+    wait_for(lambda: measured_on(c, "night.h3") >= 1, "the first point of c")
+    c.cut_power()
+    c.plug()
+    c.boot()
+    went_on = laptop.run("sweep", "resume", "night")
+    assert went_on.code == 0, went_on.err
+    found = told(laptop, "status", "night")
+    assert (found["counts"]["measured"], found["planned"], found["measured_twice"]) == (9, 9, [])
+    last = found["shares"][-1]
+    assert (last["run_id"], last["host"]) == ("night.h4", "c")
+    assert last["planned"] == 3 - found["shares"][2]["counts"]["measured"]
+
+
+def test_a_cut_cable_and_a_half_open_link(
+    hosts: list[NetHost], new_laptop: Callable[[str], Laptop], tmp_path: Path
+) -> None:
+    laptop = introduced(new_laptop("laptop"), hosts)
+    a, b, c = hosts
+    file = write_sweep(tmp_path, 9, 1.0)
+    assert laptop.run("sweep", "run", file, "--host", "a,b,c", "--detach", "--run-id", "night").code == 0
+    process = laptop.start("sweep", "follow", "night")
+    wait_for(lambda: b.sessions() and a.sessions() and c.sessions(), "the three connections")
+    a.unplug()
+    assert b.stop_sessions()
+    time.sleep(6)  # longer than a dial may take, so that it has been tried in vain
+    a.plug()
+    done = laptop.finish(process)
+    assert done.code == 0, done.err
+    assert "night.h1: a: " in done.err
+    found = told(laptop, "report", "night")
+    assert (found["counts"]["measured"], found["planned"]) == (9, 9)
+    assert all(
+        sum(1 for line in ledger_of(host, f"night.h{n}") if line["finished_unix_s"]) == 3
+        for n, host in enumerate(hosts, 1)
+    )
+    # One connection a host, but where it had to be made again.
+    assert sum("Accepted publickey" in line for line in (c.folder / "sshd.log").read_text().splitlines()) <= 3
+
+
+def test_a_host_that_is_down_from_the_start(
+    hosts: list[NetHost], new_laptop: Callable[[str], Laptop], tmp_path: Path
+) -> None:
+    laptop = introduced(new_laptop("laptop"), hosts)
+    hosts[1].cut_power()
+    done = laptop.run("sweep", "run", write_sweep(tmp_path, 4, 0.0), "--host", "c,b,a", "--run-id", "night")
+    assert done.code == 0, done.err
+    assert "b is left out, the others measure all points: " in done.err
+    found = told(laptop, "report", "night")
+    assert [(share["host"], share["planned"]) for share in found["shares"]] == [("a", 2), ("c", 2)]
+    assert found["counts"]["measured"] == found["planned"] == 4
