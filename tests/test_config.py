@@ -50,7 +50,7 @@ def test_a_host_keeps_its_settings(tmp_path: Path) -> None:
         ),
         (
             '[host.a]\nssh = "x"\n',
-            "unknown key `host` (did you mean `hosts`?); allowed: hosts, jobs, baselines, margins, step_costs",
+            "unknown key `host` (did you mean `hosts`?); allowed: hosts, jobs, baselines, margins, notify, step_costs",
         ),
         ("[hosts.a]\n", "`hosts.a.ssh` is missing"),
         ("[hosts.a]\nssh = 3\n", "`hosts.a.ssh`: expected a valid string, found: 3"),

@@ -8,6 +8,7 @@ from orchestrator.cli.asked import question
 from orchestrator.cli.ending import end
 from orchestrator.cli.expect import junit_option
 from orchestrator.cli.live import watching
+from orchestrator.cli.notify import notify_option
 from orchestrator.cli.options import accept_new_option, host_of, host_option, json_option, open_session, open_store
 
 
@@ -16,6 +17,7 @@ from orchestrator.cli.options import accept_new_option, host_of, host_option, js
 @host_option(required=False)
 @accept_new_option
 @junit_option
+@notify_option
 @json_option
 def attach(run_id: str, host_name: str | None, junit: Path | None, *, accept_new: bool, as_json: bool) -> None:
     """Follow a run that goes on on a host, and bring its result home.

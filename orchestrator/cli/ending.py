@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from orchestrator.cli import console, showing
 from orchestrator.cli.expect import judge_run, require_holding, show_judged
+from orchestrator.cli.notify import notify_end
 from orchestrator.errors import InvalidRunError
 from orchestrator.outcome import error_of
 
@@ -28,11 +29,27 @@ def end(
     kept: bool = True,
     junit: Path | None = None,
 ) -> None:
-    """Show the report of a run that is over, and whether what was expected of it holds.
+    """Show the report of a run that is over, and whether what was expected of it holds; then tell those of [notify].
 
     Raises what its outcome means (see `orchestrator/outcome.py`), else InvalidRunError where a served benchmark is no
     measurement, else ExpectationError. As JSON the report comes last.
     """
+    try:
+        _show_end(record, store, as_json=as_json, question=question, kept=kept, junit=junit)
+    finally:
+        if kept:
+            notify_end(record, store)
+
+
+def _show_end(
+    record: "RunRecord",
+    store: "Store",
+    *,
+    as_json: bool,
+    question: "Question | None",
+    kept: bool,
+    junit: Path | None,
+) -> None:
     error, report = None, None
     if record.state is not None:
         host = record.host

@@ -12,6 +12,7 @@ from orchestrator.cli.ending import end
 from orchestrator.cli.every import every_options, make_schedule, take_every
 from orchestrator.cli.expect import junit_option
 from orchestrator.cli.live import watching
+from orchestrator.cli.notify import notify_option
 from orchestrator.cli.options import Decorator, accept_new_option, host_option, open_session, open_store
 from orchestrator.cli.waiting import take_wish, waiting_options
 
@@ -30,6 +31,7 @@ def launch_options() -> Decorator:
         click.option("--find-python", is_flag=True, help="Look for the host's interpreter again."),
         accept_new_option,
         junit_option,
+        notify_option,
         click.option("--json", "as_json", is_flag=True, help="One JSON object a line: updates, then the result."),
     ]
 

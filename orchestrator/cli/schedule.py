@@ -7,6 +7,7 @@ import click
 
 from orchestrator.cli import console
 from orchestrator.cli.groups import ToldGroup
+from orchestrator.cli.notify import notify_end, notify_option
 from orchestrator.cli.options import accept_new_option, host_option, json_option, open_session, tell_what_matters
 from orchestrator.errors import UsageError
 
@@ -81,6 +82,7 @@ def rm(schedule_id: str, host_name: str, *, accept_new: bool, as_json: bool) -> 
 @schedule.command()
 @click.argument("schedule_id", metavar="SCHEDULE")
 @host_option(required=True)
+@notify_option
 @accept_new_option
 @json_option
 def collect(schedule_id: str, host_name: str, *, accept_new: bool, as_json: bool) -> None:
@@ -95,6 +97,8 @@ def collect(schedule_id: str, host_name: str, *, accept_new: bool, as_json: bool
         found = scheduling.collect(session, _checked(schedule_id), store, tell)
     for problem in found.problems:
         console.warn(problem)
+    for record in found.home:
+        notify_end(record, store)
     going = [state.run_id for state in found.going]
     if as_json:
         home = {record.run_id: record.phase for record in found.home}

@@ -11,6 +11,7 @@ from orchestrator.cli import sweep_many as many
 from orchestrator.cli.every import every_options, make_schedule, only_on_one_host, take_every
 from orchestrator.cli.groups import ToldGroup
 from orchestrator.cli.live import watching
+from orchestrator.cli.notify import notify_end_of, notify_option
 from orchestrator.cli.options import (
     Seconds,
     accept_new_option,
@@ -50,6 +51,7 @@ def sweep() -> None:
 @click.option("--dry-run", is_flag=True, help="Print the points, each skip with its reason and an estimate; end.")
 @click.option("--mix-classes", is_flag=True, help="Although the hosts are not alike: with a table a class of hosts.")
 @click.option("--detach", is_flag=True, help="Return as soon as the sweep runs on its own.")
+@notify_option
 @accept_new_option
 @json_option
 @waiting_options()
@@ -136,6 +138,7 @@ def status(run_id: str, host_name: str | None, *, accept_new: bool, as_json: boo
 @sweep.command()
 @click.argument("run_id", metavar="SWEEP")
 @several_hosts_option(required=False)
+@notify_option
 @accept_new_option
 @json_option
 def follow(run_id: str, host_name: str | None, *, accept_new: bool, as_json: bool) -> None:
@@ -153,6 +156,7 @@ def follow(run_id: str, host_name: str | None, *, accept_new: bool, as_json: boo
 @sweep.command()
 @click.argument("run_id", metavar="SWEEP")
 @several_hosts_option(required=False)
+@notify_option
 @accept_new_option
 @json_option
 def collect(run_id: str, host_name: str | None, *, accept_new: bool, as_json: bool) -> None:
@@ -170,6 +174,7 @@ def collect(run_id: str, host_name: str | None, *, accept_new: bool, as_json: bo
         asked = sweeping.ask(session, run_id, store)
         for problem in collect_runs(asked, session, store, tell):
             console.warn(problem)
+        notify_end_of(run_id, store)
     show_progress(asked, as_json=as_json)
 
 

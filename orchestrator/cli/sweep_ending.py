@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from orchestrator.cli import console
+from orchestrator.cli.notify import notify_end_of
 from orchestrator.cli.options import host_of, open_session, open_store, tell_what_matters
 from orchestrator.errors import DetachedError
 
@@ -34,6 +35,7 @@ def follow_home(run_id: str, session: "HostSession", store: "Store", tell: "Tell
         pipeline.attach(session, run_id, store, tell)
         for problem in collect(sweeping.ask(session, run_id, store), session, store, tell):
             console.warn(problem)
+        notify_end_of(run_id, store)
     except (DetachedError, KeyboardInterrupt):
         hint = f"follow with: eagle3-remote sweep follow {run_id} --host {session.name}"
         raise DetachedError("detached; the sweep goes on, and what came home stays", hint=hint) from None

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from orchestrator.cli import console, showing
 from orchestrator.cli.live import watching
+from orchestrator.cli.notify import notify_end_of
 from orchestrator.cli.options import open_store, tell_what_matters
 from orchestrator.errors import DetachedError, Eagle3Error, JobError, PartialError, UsageError
 
@@ -172,6 +173,8 @@ def _bring_home(group: "SweepGroup", hosts: "Several", tell: "Tell") -> "tuple[M
     members = ask(group, hosts, store)
     for problem in bring_home(group, members, hosts, store, tell):
         console.warn(problem)
+    for member in members:
+        notify_end_of(member.part.share_id, store)
     return members
 
 

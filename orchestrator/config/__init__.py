@@ -7,22 +7,23 @@ by the records' own reader, and what it refuses pydantic explains, strictly and 
 
 import difflib
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from platformdirs import user_config_path
 
 from orchestrator.config.host import DEFAULT_ROOT, HostConfig
+from orchestrator.config.notify import NotifyConfig
 from orchestrator.config.refused import explain_host, unknown_key
 from orchestrator.config.toml import read_toml
 from orchestrator.errors import ConfigError
 from remote_payload.schema.record import SchemaError, from_value
 
-__all__ = ["DEFAULT_ROOT", "Config", "HostConfig", "find", "here", "load", "read", "read_toml"]
+__all__ = ["DEFAULT_ROOT", "Config", "HostConfig", "NotifyConfig", "find", "here", "load", "read", "read_toml"]
 
 FILE_NAME = "eagle3.toml"
-TABLES = ("hosts", "jobs", "baselines", "margins")
+TABLES = ("hosts", "jobs", "baselines", "margins", "notify")
 LISTS = ("step_costs",)
 
 
@@ -41,6 +42,9 @@ class Config:
     """Where the project keeps its baselines: `[baselines] directory`, else `baselines/` beside the file."""
     margins: dict[str, Any] = field(default_factory=dict)
     """`[margins]`, checked by `compare.margins` against the metrics there are."""
+
+    notify: NotifyConfig = field(default_factory=NotifyConfig)
+    """`[notify]`: who is told when a run ends."""
 
     def host(self, name: str) -> HostConfig:
         """The host of that name, or a host made from a bare ssh alias or `user@address[:port]`."""
@@ -95,13 +99,19 @@ def read(path: Path) -> Config:
             hosts[name] = from_value(HostConfig, value)
         except SchemaError as refused:
             problems += explain_host(name, value) or [f"`hosts.{name}`: {refused}"]
+    notify = NotifyConfig()
+    try:
+        notify = from_value(NotifyConfig, raw.get("notify", {}))
+    except SchemaError as refused:
+        problems.append(f"`notify`: {str(refused).removeprefix('$').lstrip('.: ')}")
     jobs = raw.get("jobs", {})
     problems += [f"`jobs.{kind}` must be a table, found: {jobs[kind]!r}" for kind in jobs if not _is_table(jobs, kind)]
     if problems:
         raise ConfigError(_listed(path, problems))
     step_costs, folder = tuple(raw.get("step_costs", ())), _baselines(path, raw.get("baselines", {}))
     margins = raw.get("margins", {})
-    return Config(path=path, hosts=hosts, jobs=jobs, step_costs=step_costs, baselines=folder, margins=margins)
+    found = Config(path=path, hosts=hosts, jobs=jobs, step_costs=step_costs, baselines=folder, margins=margins)
+    return replace(found, notify=notify)
 
 
 def _baselines(path: Path, table: dict[str, Any]) -> Path | None:
@@ -115,9 +125,18 @@ def _baselines(path: Path, table: dict[str, Any]) -> Path | None:
     if not isinstance(named, str) or not named or "\0" in named:
         raise ConfigError(f"{path}: `baselines.directory`: expected a folder, found: {named!r}")
     try:
-        return path.parent / Path(named).expanduser()
+        folder = path.parent / Path(named).expanduser()
+        is_file = folder.is_file()
+    except OSError:
+        return folder  # whoever reads or writes there will say why it cannot
     except RuntimeError as error:
         raise ConfigError(f"{path}: `baselines.directory`: expected a folder, found: {named!r} ({error})") from None
+    if is_file:
+        raise ConfigError(
+            f"{path}: `baselines.directory`: expected a folder, found a file: {folder}",
+            hint="name another folder there, which is made when it is needed, or move the file away",
+        )
+    return folder
 
 
 def _is_table(raw: dict[str, Any], key: str) -> bool:

@@ -22,7 +22,9 @@ LABELS = "labels.json"
 """RunLabels: tags and a note."""
 VERDICT = "verdict.json"
 """RunVerdict: what a review said."""
-DERIVED = frozenset({LABELS, VERDICT})
+TOLD = "told.json"
+"""That somebody was told of its end by this laptop."""
+DERIVED = frozenset({LABELS, VERDICT, TOLD})
 """Said about a run; no part of what it is."""
 
 

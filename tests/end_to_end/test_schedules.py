@@ -98,3 +98,21 @@ def test_secrets_cannot_wait_for_cron(laptop: Laptop, server: SshServer, tmp_pat
     written = (server.home / ".eagle3-remote" / "schedules" / "plain" / "schedule.json").read_text()
     assert "hidden" not in written
     assert json.loads(written)["spec"]["secret_names"] == []
+
+
+def test_the_end_is_told_once_by_whoever_sees_it(laptop: Laptop, server: SshServer, tmp_path: Path) -> None:
+    told = tmp_path / "told"
+    command = tmp_path / "tell"
+    command.write_text(f"#!/bin/sh\ncat >> {told}\necho >> {told}\n")
+    command.chmod(0o755)
+    with laptop.toml.open("a") as file:
+        file.write(f'[notify]\ncommand = ["{command}"]\nwebhook = "NO_SUCH_VARIABLE"\n')
+    run = ("run", "selftest", "--host", "gpu1", "--run-id")
+    first = laptop.run(*run, "first")
+    assert first.code == 0, first.err
+    assert "the end of first could not be told by webhook" in first.err
+    assert laptop.run("attach", "first").code == 0
+    assert laptop.run(*run, "second", "--no-notify", "--fail").code == 20
+    assert laptop.run("attach", "second").code == 20
+    endings = [json.loads(line) for line in told.read_text().splitlines()]
+    assert [(one["run_id"], one["phase"]) for one in endings] == [("first", "succeeded"), ("second", "failed")]

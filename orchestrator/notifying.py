@@ -1,0 +1,164 @@
+"""Telling somebody that a run is over: the desktop, a command, a webhook, apprise. Once for each run and laptop.
+
+Nothing here raises, and nothing changes what became of the run or a command's exit code: what fails is a sentence.
+"""
+
+import logging
+import os
+import shutil
+import subprocess
+import sys
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Callable, Mapping
+from http.client import HTTPException, HTTPMessage
+from typing import IO
+
+from orchestrator.config import NotifyConfig
+from orchestrator.errors import StoreError
+from orchestrator.records import RunRecord
+from orchestrator.store import Store
+from orchestrator.store.labels import first_told
+from remote_payload.schema import to_json
+from remote_payload.schema.ending import Ending, ending_of
+
+LONGEST_S = 30.0
+ANSWER_S = 10.0
+TRIES = 3
+"""Of a webhook that cannot be reached or is out of order; one that refuses is asked once."""
+_SCRIPT = (
+    "on run argv",
+    "display notification (item 2 of argv) with title (item 1 of argv)",
+    "end run",
+)
+
+
+class NotToldError(Exception):
+    """A way of telling that failed, in words without the address."""
+
+
+def notify(record: RunRecord, store: Store, config: NotifyConfig) -> tuple[str, ...]:
+    """Tell everybody of `[notify]` that a run is over; what failed, a sentence each. Told before, it is not again."""
+    if config.is_empty or record.state is None or not record.state.is_terminal:
+        return ()
+    try:
+        if not first_told(store.run_dir(record.run_id)):
+            return ()
+    except StoreError as error:
+        return (f"nobody is told of the end of {record.run_id}: {error.message}",)
+    ending = ending_of(record.spec, record.state, record.host.name, "laptop")
+    return tuple(filter(None, (_tried(way, tell, ending) for way, tell in _ways(config).items())))
+
+
+def _ways(config: NotifyConfig) -> dict[str, Callable[[Ending], None]]:
+    ways: dict[str, Callable[[Ending], None]] = {}
+    if config.desktop:
+        ways["desktop"] = _on_desktop
+    if config.command:
+        ways["command"] = lambda ending: _run(config.command, to_json(ending).encode())
+    if (name := config.webhook) is not None:
+        ways["webhook"] = lambda ending: post(_value(name, os.environ), to_json(ending).encode())
+    if (names := config.apprise) is not None:
+        ways["apprise"] = lambda ending: _by_apprise(_value(names, os.environ), ending)
+    return ways
+
+
+def _tried(way: str, tell: Callable[[Ending], None], ending: Ending) -> str | None:
+    try:
+        tell(ending)
+    except NotToldError as problem:
+        return f"the end of {ending.run_id} could not be told by {way}: {problem}"
+    return None
+
+
+def _value(name: str, environment: Mapping[str, str]) -> str:
+    if not environment.get(name):
+        raise NotToldError(f"the environment variable that holds the address is not set: {name}")
+    return environment[name]
+
+
+def _on_desktop(ending: Ending) -> None:
+    title = f"eagle3-remote: {ending.run_id} {ending.phase.replace('_', ' ')}"
+    if sys.platform == "darwin":
+        lines = [word for line in _SCRIPT for word in ("-e", line)]
+        _run(["osascript", *lines, title, ending.text], b"")
+    elif shutil.which("notify-send") is None:
+        raise NotToldError("this laptop has no notify-send")
+    else:
+        _run(["notify-send", "--app-name=eagle3-remote", title, ending.text], b"")
+
+
+def _run(command: "tuple[str, ...] | list[str]", data: bytes) -> None:
+    """Raises NotToldError. What it prints goes nowhere, for our own output may be read by a program."""
+    try:
+        done = subprocess.run(
+            [os.path.expanduser(command[0]), *command[1:]],
+            input=data,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            timeout=LONGEST_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise NotToldError(f"`{command[0]}` took longer than {LONGEST_S:.0f} s") from None
+    except (OSError, ValueError) as error:
+        raise NotToldError(f"`{command[0]}` cannot be run: {error}") from None
+    if done.returncode:
+        raise NotToldError(f"`{command[0]}` ended with exit code {done.returncode}")
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """The address is the secret and the ending is for it alone: neither goes to another place."""
+
+    def redirect_request(
+        self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
+    ) -> None:
+        """Never."""
+
+
+def post(address: str, data: bytes) -> None:
+    """POST JSON; again after a moment where nobody answers or the other side is out of order. Raises NotToldError."""
+    import stamina  # noqa: PLC0415 - few notifications are webhooks
+
+    try:
+        scheme = urllib.parse.urlsplit(address).scheme
+        if scheme not in ("http", "https"):
+            raise NotToldError(f"expected an http or https address, found one of: {scheme or 'nothing'}")
+        request = urllib.request.Request(address, data, {"Content-Type": "application/json"}, method="POST")  # noqa: S310
+    except ValueError:
+        raise NotToldError("expected an http or https address, found none") from None
+    opener = urllib.request.build_opener(_NoRedirect)
+    try:
+        for attempt in stamina.retry_context(on=_is_passing, attempts=TRIES, timeout=LONGEST_S, wait_initial=0.2):
+            with attempt, opener.open(request, timeout=ANSWER_S) as answer:
+                answer.read(1)
+    except urllib.error.HTTPError as error:
+        words = "wants to send us elsewhere, and that is not followed" if 300 <= error.code < 400 else "refuses it"
+        error.close()
+        raise NotToldError(f"the address {words}: HTTP {error.code}") from None
+    except urllib.error.URLError as error:
+        raise NotToldError(f"nobody answers: {error.reason}") from None
+    except (OSError, HTTPException, ValueError) as error:
+        raise NotToldError(f"no answer that is HTTP: {type(error).__name__}") from None  # its text may hold the address
+
+
+def _is_passing(error: Exception) -> bool:
+    """Whether it may be otherwise in a moment."""
+    if isinstance(error, urllib.error.HTTPError):
+        return error.code >= 500 or error.code == 429
+    return isinstance(error, OSError)
+
+
+def _by_apprise(addresses: str, ending: Ending) -> None:
+    try:
+        import apprise  # noqa: PLC0415 - an extra
+    except ImportError:
+        raise NotToldError("apprise is not installed: pip install 'eagle3-remote[apprise]'") from None
+    logging.getLogger("apprise").setLevel(logging.CRITICAL + 1)  # what it logs may hold an address
+    told = apprise.Apprise()
+    if not told.add(addresses.split()):
+        raise NotToldError("apprise does not understand one of the addresses")
+    title = f"eagle3-remote: {ending.run_id} {ending.phase.replace('_', ' ')}"
+    if not told.notify(title=title, body=ending.text):
+        raise NotToldError("apprise could not deliver it everywhere")
