@@ -146,6 +146,12 @@ def test_the_projects_baselines_lie_beside_the_file_or_where_it_says(tmp_path: P
     assert config.read(path).baselines == tmp_path / "baselines"
     path.write_text('[baselines]\ndirectory = "perf/known"\n')
     assert config.read(path).baselines == tmp_path / "perf" / "known"
+    (tmp_path / "a-file").write_text("x")
+    path.write_text('[baselines]\ndirectory = "a-file"\n')
+    with pytest.raises(ConfigError) as refused:
+        config.read(path)
+    assert refused.value.message.endswith(f"expected a folder, found a file: {tmp_path / 'a-file'}")
+    assert "name another folder there" in (refused.value.hint or "")
     path.write_text('[baselines]\ndirectory = "/srv/known"\n')
     assert config.read(path).baselines == Path("/srv/known")
 

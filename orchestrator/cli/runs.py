@@ -2,7 +2,7 @@
 
 import dataclasses
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import click
 
@@ -14,8 +14,12 @@ from orchestrator.errors import InvalidRunError, UsageError
 from orchestrator.store import Store
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from orchestrator.records import RunLabels, RunRecord
     from orchestrator.report.views import View
+    from orchestrator.store.filters import RunFilter
+    from orchestrator.store.summary import RunSummary
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
@@ -49,11 +53,39 @@ def list_runs(
     begins = None if since_text is None else since(since_text, time.time())
     wanted = RunFilter(tags=tags, since_unix_s=begins, **asked)  # type: ignore[arg-type] # by the options above
     known = Store.default().list()
+    _require_words(wanted, known)
     if as_json:
         console.out_json(runs_json(chosen(known, wanted)))
         return
     found = chosen(known, dataclasses.replace(wanted, limit=None))
     console.out(runs_text(found, of=len(known), units=units, limit=wanted.limit))
+
+
+def _require_words(wanted: "RunFilter", known: "Sequence[RunSummary]") -> None:
+    """Kinds and verdicts are closed vocabularies: another word would pass for one that no run has."""
+    from orchestrator.store.filters import require_word, spelt
+    from orchestrator.store.summary import verdict_word
+
+    if wanted.job not in (None, *(run.job_kind for run in known)):
+        from remote_payload.schema import JOB_KINDS
+
+        require_word("--job", wanted.job, {*JOB_KINDS, "sweep", "imported"})
+    if wanted.verdict is not None:
+        from orchestrator.diagnosis.served_verdict import ServedVerdict
+        from orchestrator.diagnosis.verdict import TopVerdict
+
+        words = {verdict_word(one) for one in (*_members(TopVerdict), *_members(ServedVerdict))}
+        if spelt(wanted.verdict) not in [run.verdict_word for run in known]:
+            require_word("--verdict", spelt(wanted.verdict), words)
+
+
+def _members(kind: object) -> "Iterator[str]":
+    """The words of a Literal, also of several put together."""
+    for one in get_args(kind):
+        if isinstance(one, str):
+            yield one
+        else:
+            yield from _members(one)
 
 
 @runs.command()

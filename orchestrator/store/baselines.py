@@ -5,6 +5,7 @@ user's own is still read, never written: a name of the project hides the same na
 never changed, so a baseline can be compared without its run, on any laptop.
 """
 
+import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,9 @@ from orchestrator.records.packed import packed, sha256_of, unpacked
 from orchestrator.store.files import names_in, read_text, translated, write
 from orchestrator.store.lock import locked
 from orchestrator.store.references import no_baseline
+
+LONGEST_WAIT_S = 60.0
+"""Who waits for the lock looked at the clock before that; a still earlier time is of a clock that was set back."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,6 +175,8 @@ class Baselines:
 
     def _moved(self, path: Path, entry: BaselineEntry) -> Baseline:
         earlier = _read(path).history if path.is_file() else ()
+        if earlier and 0 < earlier[-1].set_at_unix_s - entry.set_at_unix_s < LONGEST_WAIT_S:
+            entry = dataclasses.replace(entry, set_at_unix_s=earlier[-1].set_at_unix_s)
         baseline = Baseline(name=path.stem, history=(*earlier, entry))
         write(path, lined_bytes(baseline), shared=self.is_shared)
         return baseline

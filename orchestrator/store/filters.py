@@ -1,7 +1,7 @@
 """Which runs a listing shows."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -25,6 +25,18 @@ class RunFilter:
     verdict: str | None = None
     since_unix_s: float | None = None
     limit: int | None = None
+
+
+def spelt(verdict: str) -> str:
+    """A verdict as it is shown, however somebody wrote it: `Mis_wired` is `mis-wired`."""
+    return re.sub("[ _]", "-", verdict).lower()
+
+
+def require_word(option: str, word: str | None, known: Iterable[str]) -> None:
+    """Raise UsageError where a word of a closed vocabulary is none of it, with the words that there are."""
+    words = sorted(set(known))
+    if word is not None and word not in words:
+        raise UsageError(f"{option}: expected one of {', '.join(words)}, found: {word!r}")
 
 
 def chosen(runs: Sequence[RunSummary], wanted: RunFilter) -> tuple[RunSummary, ...]:
@@ -52,6 +64,6 @@ def _fits(run: RunSummary, wanted: RunFilter) -> bool:
         and wanted.job in (None, run.job_kind)
         and set(wanted.tags) <= set(run.tags)
         and (wanted.model is None or wanted.model.lower() in names)
-        and (wanted.verdict is None or re.sub("[ _]", "-", wanted.verdict).lower() == run.verdict_word)
+        and (wanted.verdict is None or spelt(wanted.verdict) == run.verdict_word)
         and (wanted.since_unix_s is None or (run.created_unix_s or 0.0) >= wanted.since_unix_s)
     )

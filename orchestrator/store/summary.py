@@ -44,7 +44,12 @@ class RunSummary:
     @property
     def verdict_word(self) -> str | None:
         """The verdict as it is shown and asked for, e.g. `mis-wired`; what could not be told apart is `undecided`."""
-        return None if self.verdict is None else _WORDS.get(self.verdict, self.verdict.replace("_", "-"))
+        return None if self.verdict is None else verdict_word(self.verdict)
+
+
+def verdict_word(verdict: str) -> str:
+    """As a verdict is shown: words with hyphens, but for those that say more otherwise."""
+    return _WORDS.get(verdict, verdict.replace("_", "-"))
 
 
 def read_summary(run: RunDir) -> RunSummary:

@@ -56,6 +56,14 @@ def test_a_listing_shows_what_is_asked_for(store: Store, eagle: Eagle) -> None:
     assert listed(eagle, "--since", "7d") == []
     assert listed(eagle, "--limit", "2") == ["run-b2", "other-1"]
     assert eagle("runs", "list", "--tag", "none").out == "none of 3 runs fits\n"
+    assert listed(eagle, "--job", "bench") == listed(eagle, "--verdict", "Mis_wired") == []
+    assert eagle("runs", "list", "--job", "nope").err == (
+        "error: --job: expected one of bench, capture, imported, selftest, standalone, sweep, found: 'nope'\n"
+    )
+    for words in (("--job", "nope"), ("--verdict", "slowest"), ("--verdict", "", "--json")):
+        answer = eagle("runs", "list", *words)
+        assert (answer.code, answer.out) == (2, "")
+        assert "expected one of b" in answer.err
     forged = "bench\nrun-c3  bench  gpu1\x1b[2J\u202e"
     store.add_imported(dataclasses.replace(imported("evil"), job_kind=forged, host="a\nb"))
     text = eagle("runs", "list").out

@@ -173,6 +173,10 @@ def test_a_baseline_keeps_its_history(store: Store) -> None:
     assert store.set_baseline("plain", second).current == second
     assert store.baseline("plain").history == (first, second)
     assert [baseline.name for baseline in store.baselines()] == ["plain"]
+    waited = replace(first, set_at_unix_s=1.5)  # looked at the clock, then waited for the other's lock
+    assert store.set_baseline("plain", waited).current.set_at_unix_s == 2
+    turned_back = replace(first, set_at_unix_s=-1000.0)
+    assert store.set_baseline("plain", turned_back).current == turned_back
     with pytest.raises(NotFoundError) as missing:
         store.baseline("plian")
     assert missing.value.hint == "did you mean: plain"
