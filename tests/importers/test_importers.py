@@ -229,6 +229,20 @@ def test_specforge_pools_in_one_tool_and_not_in_the_other() -> None:
     assert series(command, "accept_length_per_verify").y == pytest.approx((192 / 101,))
 
 
+def test_a_real_result_of_bench_eagle3() -> None:
+    found = measured(Source("results_20261130_120945.jsonl", FILES["specforge_bench_0.2.0.jsonl"]))
+    assert found.run_id.startswith("specforge-bench-20261130-")
+    plain, one, two = found.measurements
+    assert series(plain, "output_throughput_tok_s").y == pytest.approx((27.97643986,))
+    assert [item.metric for item in plain.series] == ["output_throughput_tok_s"]
+    assert series(one, "output_throughput_tok_s").y == pytest.approx((25.33795570,))
+    for spec in (one, two):
+        assert series(spec, "accept_length_per_verify").y == pytest.approx((288 / 161,))  # 6 answers of 48 tokens
+    hard = {fact.name: fact.value for fact in two.hard}
+    assert (hard["draft"], hard["num_draft_tokens"], hard["prompts"]) == ("/models/draft", "4", "3")
+    assert hard["max_new_tokens"] is None  # the file does not tell it, and it is another for each data set
+
+
 def test_specforges_one_is_no_accept_length() -> None:
     for side, dataset in (("plain", "gsm8k"), ("spec", "mtbench")):
         one = case(read("specforge_bench.jsonl"), dataset=dataset, side=side)
