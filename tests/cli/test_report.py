@@ -2,6 +2,7 @@
 
 import base64
 import csv
+import dataclasses
 import gzip
 import io
 import json
@@ -12,7 +13,7 @@ import pytest
 
 from orchestrator.store import Store
 from tests.cli.conftest import Eagle
-from tests.support.made_bench import made_paired
+from tests.support.made_bench import made_paired, made_server
 from tests.support.made_results import made_declared, made_readings, made_result
 from tests.support.made_runs import made_run, put_files, put_standalone
 from tests.support.made_sets import put_bench
@@ -50,6 +51,20 @@ def test_a_served_run_becomes_one_file_named_after_it(eagle: Eagle, store: Store
     assert throughput["low"] < 56.8 < throughput["high"]
     assert throughput["n"] == 3
     assert run["report"]["diagnosis"]["verdict"] == "slower"
+
+
+def test_starts_that_ran_with_the_same_are_told_once(eagle: Eagle, store: Store) -> None:
+    result, requests = made_paired(repeats=3)
+    servers = tuple(
+        dataclasses.replace(
+            made_server(one.side, runs={"port": 30000 + number, "page_size": 64 if number == 2 else 1}), start=number
+        )
+        for number, one in enumerate(result.servers)
+    )
+    put_bench(store, "bench-a1", (dataclasses.replace(result, servers=servers), requests))
+    told = eagle("report", "last", "--format", "markdown").out
+    names = re.findall(r"((?:spec|plain) server, starts? [0-9, ]+): [0-9]+ of", told)
+    assert names == ["spec server, starts 1, 5", "plain server, starts 2, 4, 6", "spec server, start 3"]
 
 
 def test_the_same_report_is_the_same_file(eagle: Eagle, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
+from orchestrator.compare.fingerprint import PLACES
 from orchestrator.records.measurement import Fact, Measurement
 from orchestrator.report.bench_circumstances import bench_circumstances
 from orchestrator.report.circumstances import circumstances
@@ -64,8 +65,8 @@ def arguments_section(reported: Reported) -> Section | None:
     blocks: list[Block] = []
     for subject in reported.subjects:
         told = subject.told.bench if subject.told is not None else None
-        for server in told.result.servers if told is not None else ():
-            blocks += _requested(subject, server, several=len(reported.subjects) > 1)
+        for starts in _alike(told.result.servers) if told is not None else ():
+            blocks += _requested(subject, starts, several=len(reported.subjects) > 1)
     if not blocks:
         blocks += _facts(reported, "the servers ran with", lambda one: one.arguments)
     if not blocks:
@@ -73,11 +74,23 @@ def arguments_section(reported: Reported) -> Section | None:
     return Section(name="arguments", title="Effective arguments", blocks=tuple(blocks))
 
 
-def _requested(subject: Subject, server: ServerFacts, *, several: bool) -> list[Block]:
+def _alike(servers: Sequence[ServerFacts]) -> list[tuple[ServerFacts, ...]]:
+    """Starts of one side that ran with the same, but for what is another in every start: ports, a seed."""
+    found: dict[object, list[ServerFacts]] = {}
+    for server in servers:
+        told = tuple(fact.name if fact.name in PLACES else fact for fact in server.arguments)
+        found.setdefault((server.side, told), []).append(server)
+    return [tuple(some) for some in found.values()]
+
+
+def _requested(subject: Subject, starts: Sequence[ServerFacts], *, several: bool) -> list[Block]:
+    """The tables of starts that are alike, by the first of them."""
+    server = starts[0]
     if not server.arguments:
         return []
     where = f"{subject.run_id}, " if several else ""
-    name = f"{where}{server.side} server, start {server.start + 1}"
+    numbers = ", ".join(str(one.start + 1) for one in starts)
+    name = f"{where}{server.side} server, start{'' if len(starts) == 1 else 's'} {numbers}"
     asked = [fact for fact in server.arguments if fact.requested is not None]
     changed = [fact for fact in asked if fact.requested != fact.effective]
     head = ("argument", "requested", "effective", "read from")
