@@ -104,7 +104,8 @@ def left(parts: Sequence[Part], *, skip_failed: bool = False) -> tuple[Left, ...
     """What another share would have to measure; nothing that is measured, or may still be, anywhere."""
     found = []
     for key, some in told(parts).items():
-        if any(one.holds for one in some) or (skip_failed and any(one.word == "failed" for one in some)):
+        is_open = any(one.part.may_measure for one in some)  # what failed may be tried again there
+        if is_open or any(one.holds for one in some) or (skip_failed and any(one.word == "failed" for one in some)):
             continue
         running = next((one for one in some if one.word == "running"), None)
         last = running or some[-1]

@@ -36,24 +36,45 @@ def split(file: SweepFile, points: Sequence[Point], hosts: int) -> tuple[tuple[P
 def shared_out(
     costs: Sequence[float], needed: Sequence[Sequence[str]], extra: Mapping[str, float], hosts: int
 ) -> tuple[int, ...]:
-    """The host of each item: the dearest first, to the host whose sum stays smallest; ties by count, then by order.
+    """The host of each item, so that the busiest has little to do; `needed` names what an item wants beside it.
 
-    `needed` names what an item wants to have beside it, once a host, and `extra` what that costs.
+    `extra`: what each of these costs, once a host. Items one by one, or all with the same needs together: whichever
+    leaves the busiest host less, then all of them less.
+    """
+    singly = [[at] for at in range(len(costs))]
+    bundles: dict[tuple[str, ...], list[int]] = {}
+    for at, keys in enumerate(needed):
+        bundles.setdefault(tuple(keys), []).append(at)
+    tried = [_greedy(some, costs, needed, extra, hosts) for some in (singly, list(bundles.values()))]
+    return min(tried, key=lambda one: one[0])[1]
+
+
+def _greedy(
+    groups: Sequence[Sequence[int]],
+    costs: Sequence[float],
+    needed: Sequence[Sequence[str]],
+    extra: Mapping[str, float],
+    hosts: int,
+) -> tuple[tuple[float, float], tuple[int, ...]]:
+    """The dearest group first, to the host whose sum stays smallest; ties by count, then by order.
+
+    Returns the largest sum and the sum of all, and the host of each item.
     """
     sums, counts = [0.0] * hosts, [0] * hosts
     has: list[set[str]] = [set() for _ in range(hosts)]
     found: dict[int, int] = {}
-    for at in sorted(range(len(costs)), key=lambda at: (-costs[at], at)):
-
-        def after(host: int, at: int = at) -> float:
-            return sums[host] + costs[at] + sum(extra[key] for key in needed[at] if key not in has[host])
-
-        host = min(range(hosts), key=lambda one: (after(one), counts[one], one))
-        sums[host] = after(host)
-        counts[host] += 1
-        has[host].update(needed[at])
-        found[at] = host
-    return tuple(found[at] for at in range(len(costs)))
+    cost_of_group = [sum(costs[at] for at in some) for some in groups]
+    for group in sorted(range(len(groups)), key=lambda one: (-cost_of_group[one], one)):
+        keys = {key for at in groups[group] for key in needed[at]}
+        after = [
+            sums[host] + cost_of_group[group] + sum(extra[key] for key in keys - has[host]) for host in range(hosts)
+        ]
+        host = min(range(hosts), key=lambda one: (after[one], counts[one], one))
+        sums[host] = after[host]
+        counts[host] += len(groups[group])
+        has[host] |= keys
+        found.update(dict.fromkeys(groups[group], host))
+    return (max(sums), sum(sums)), tuple(found[at] for at in range(len(costs)))
 
 
 def rest(changes: Mapping[str, Any]) -> str:
