@@ -5,15 +5,25 @@ import os
 import signal
 import subprocess
 import tempfile
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+
+from remote_payload.subreaper import dying_with_us
 
 KILL_WAIT_S = 0.5
 """A killed child ends at once, or hangs in the kernel (uninterruptible sleep) for nobody knows how long."""
 
 
+LOOK_S = 0.25
+"""How often there is something to do while a child is waited for."""
+
+
 class BoundedChild:
-    """A program whose whole output is wanted within a deadline. Raises OSError at construction if it cannot be run."""
+    """A program whose whole output is wanted within a deadline. Raises OSError at construction if it cannot be run.
+
+    Whoever kills this process alone leaves no such child behind, unless it has threads.
+    """
 
     def __init__(self, command: Sequence[str]) -> None:
         self._output = tempfile.TemporaryFile()  # noqa: SIM115 - not a pipe, so nobody has to read while it runs
@@ -25,21 +35,39 @@ class BoundedChild:
                 stderr=subprocess.STDOUT,
                 cwd="/",
                 start_new_session=True,
+                preexec_fn=dying_with_us() if threading.active_count() == 1 else None,  # noqa: PLW1509 - no threads
             )
         except OSError:
             self._output.close()
             raise
 
-    def finish(self, until_s: float) -> tuple[int, str] | None:
-        """Exit code and output; None when it was not done at `until_s` (monotonic) and was killed with its group."""
+    def finish(self, until_s: float, meanwhile: Callable[[], None] | None = None) -> tuple[int, str] | None:
+        """Exit code and output; None when it was not done at `until_s` (monotonic) and was killed with its group.
+
+        `meanwhile` is called now and then while it is waited for; what it raises ends the child, too.
+        """
         try:
             with self._output:
-                code = self._child.wait(max(0.0, until_s - time.monotonic()))
+                code = self._wait(until_s, meanwhile)
                 self._output.seek(0)
                 return code, self._output.read().decode("utf-8", "replace")
         except subprocess.TimeoutExpired:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._child.pid, signal.SIGKILL)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self._child.wait(KILL_WAIT_S)
+            self._kill()
             return None
+        except BaseException:
+            self._kill()
+            raise
+
+    def _wait(self, until_s: float, meanwhile: Callable[[], None] | None) -> int:
+        """Raises subprocess.TimeoutExpired."""
+        while meanwhile is not None and (left_s := until_s - time.monotonic()) > LOOK_S:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                return self._child.wait(min(LOOK_S, left_s))
+            meanwhile()
+        return self._child.wait(max(0.0, until_s - time.monotonic()))
+
+    def _kill(self) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._child.pid, signal.SIGKILL)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._child.wait(KILL_WAIT_S)

@@ -78,6 +78,16 @@ def why_not(gpu: Gpu, min_free_bytes: int | None) -> str | None:
     return f"{(total - used) / GIB:.1f} GiB free" if total - used < min_free_bytes else None
 
 
+def is_large_enough(gpu: Gpu, min_free_bytes: int | None) -> bool:
+    """Whether a device could ever have so much free; one that does not tell its memory might."""
+    return min_free_bytes is None or gpu.memory_total_bytes is None or gpu.memory_total_bytes >= min_free_bytes
+
+
+def gib(size_bytes: int | None) -> str:
+    """A size of memory in words."""
+    return f"{(size_bytes or 0) / GIB:.1f} GiB"
+
+
 def handed_down(environ: Mapping[str, str]) -> dict[str, str]:
     """What a lease has set in an environment, for those started from there; nothing where nothing is leased."""
     return {name: environ[name] for name in DEVICES if name in environ} if LEASED in environ else {}

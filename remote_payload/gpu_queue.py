@@ -9,7 +9,7 @@ from pathlib import Path
 
 from remote_payload import gpu_choice
 from remote_payload.failure import JobFailure, machine_failure
-from remote_payload.gpus import GpuFacts, look_at_gpus
+from remote_payload.gpus import GpuFacts, Meanwhile, look_at_gpus
 from remote_payload.leases import Leases
 from remote_payload.schema import Event, Failure, Gpu, RunSpec
 from remote_payload.schema.waiting import Holder, Waiting
@@ -28,6 +28,9 @@ class GpuQueue:
     ) -> None:
         self._spec, self._wish, self._report, self._say = spec, wish, report, say
         self._leases: Leases | None = None
+        self._touched_s = float("-inf")
+        self.meanwhile: Meanwhile | None = None
+        """Called now and then while nvidia-smi is asked; what it raises ends the waiting."""
         self.environment: dict[str, str] = {}
         """What the worker's environment gets: the devices it may see."""
 
@@ -36,9 +39,16 @@ class GpuQueue:
         if self._leases is not None:
             self._leases.close()
 
+    def keep(self) -> None:
+        """Let those who clean temporary folders see, once an hour, that the leases are in use."""
+        now_s = time.clock_gettime(time.CLOCK_BOOTTIME)
+        if self._leases is not None and now_s - self._touched_s > TOUCH_S:
+            self._touched_s = now_s
+            self._leases.touch()
+
     def look(self) -> None:
         """Whether the wish can ever be granted here. Raises JobFailure where not."""
-        self.usable(look_at_gpus(LOOK_S, parts=True), first=True)
+        self.usable(look_at_gpus(LOOK_S, parts=True, meanwhile=self.meanwhile), first=True)
 
     def wait(self, pause: Callable[[float], None]) -> None:
         """Until they are leased. `pause` as of `Gate.wait`. Raises JobFailure."""
@@ -47,7 +57,6 @@ class GpuQueue:
             self._leases = leases = Leases(Path(wish.leases), self._holder())
             while wish.when_free and not self._queued_up(leases):
                 pause(POLL_S)
-            touched_s = since_s
             while (why := self._try(leases)) is not None:
                 now_s = time.clock_gettime(time.CLOCK_BOOTTIME)
                 if not wish.when_free:
@@ -57,9 +66,7 @@ class GpuQueue:
                     raise machine_failure(f"{_gpus(wish.gpus)} not free within {wish.longest_s:g} s: {why}")
                 self._say(f"waits for {_gpus(wish.gpus)}: {why}")
                 pause(POLL_S)
-                if now_s - touched_s > TOUCH_S:
-                    leases.touch()
-                    touched_s = now_s
+                self.keep()
             leases.leave_queue()
         except OSError as error:
             hint = "set `leases` for this host in eagle3.toml to a folder on a local disk that all its users may write"
@@ -96,7 +103,7 @@ class GpuQueue:
             return busy.strerror
         if before:
             return f"{_runs(len(before))} in the queue before this one, the first: {_name(before[0])}"
-        found = self.usable(look_at_gpus(LOOK_S, parts=True), first=False)
+        found = self.usable(look_at_gpus(LOOK_S, parts=True, meanwhile=self.meanwhile), first=False)
         return found if isinstance(found, str) else self._choose(leases, found)
 
     def usable(self, facts: GpuFacts, *, first: bool) -> list[Gpu] | str:
@@ -115,13 +122,20 @@ class GpuQueue:
             seen = gpu_choice.visible(facts.gpus, mask, order)
         except gpu_choice.MaskError as error:
             raise JobFailure(Failure(kind="machine", message=str(error))) from None
-        usable = [gpu for gpu in seen if not gpu.mig_devices]
-        if wish.gpus > 1:  # a process sees one MIG device, and no whole GPU beside it
-            usable = [gpu for gpu in usable if gpu.mig_of is None]
-        if len(usable) >= wish.gpus:
+        devices = [gpu for gpu in seen if not gpu.mig_devices]
+        # A process sees one MIG device, and no whole GPU beside it.
+        usable = [gpu for gpu in devices if gpu.mig_of is None or wish.gpus == 1]
+        large = [gpu for gpu in usable if gpu_choice.is_large_enough(gpu, wish.min_free_bytes)]
+        if len(large) >= wish.gpus:
             return usable
         through = "" if mask is None else f" through CUDA_VISIBLE_DEVICES={mask}"
         words = f"{_gpus(wish.gpus)} asked for, this host shows {len(usable)}{through}"
+        if len(usable) >= wish.gpus:
+            words = (
+                f"{_gpus(wish.gpus)} asked for, of {gpu_choice.gib(wish.min_free_bytes)}, this host has {len(large)}"
+            )
+        elif len(devices) > len(usable):
+            words += f", and {len(devices) - len(usable)} MIG devices, of which a process sees one alone"
         if first:
             raise machine_failure(words)
         return words

@@ -6,7 +6,7 @@ import os
 import pwd
 import shutil
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -17,6 +17,7 @@ from remote_payload.schema import Gpu, GpuProcess
 DEADLINE_S = 10.0
 GPU_FIELDS = "index,uuid,name,memory.total,memory.used,utilization.gpu,driver_version"
 PROCESS_FIELDS = "gpu_uuid,pid,used_memory"
+Meanwhile = Callable[[], None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,54 +29,69 @@ class GpuFacts:
     gpus: tuple[Gpu, ...] = ()
 
 
+@dataclass(frozen=True)
+class _Patience:
+    """How long one question may take, and what is done meanwhile."""
+
+    deadline_s: float
+    meanwhile: Meanwhile | None
+
+
 class _SmiError(Exception):
     def __init__(self, answer: Literal["hung", "failed"], problem: str) -> None:
         super().__init__(problem)
         self.facts = GpuFacts(answer=answer, problem=problem)
 
 
-def look_at_gpus(deadline_s: float | None = None, *, parts: bool = False) -> GpuFacts:
-    """Ask nvidia-smi from PATH or its usual places; None = `DEADLINE_S` a question. `parts`: also the MIG devices."""
-    deadline_s = DEADLINE_S if deadline_s is None else deadline_s
+def look_at_gpus(
+    deadline_s: float | None = None, *, parts: bool = False, meanwhile: Meanwhile | None = None
+) -> GpuFacts:
+    """Ask nvidia-smi from PATH or its usual places; None = `DEADLINE_S` a question. `parts`: also the MIG devices.
+
+    `meanwhile` is called now and then, and between two questions; what it raises is raised.
+    """
+    patience = _Patience(DEADLINE_S if deadline_s is None else deadline_s, meanwhile)
     tool = shutil.which("nvidia-smi") or shutil.which("nvidia-smi", path="/usr/bin:/usr/local/bin:/usr/lib/wsl/lib")
     if tool is None:
         return GpuFacts(answer="no_nvidia_smi")
     try:
-        gpus = _query(tool, f"--query-gpu={GPU_FIELDS}", deadline_s)
+        gpus = _query(tool, f"--query-gpu={GPU_FIELDS}", patience)
         if not gpus:
             return GpuFacts(answer="ok")
-        processes = _query(tool, f"--query-compute-apps={PROCESS_FIELDS}", deadline_s)
+        processes = _query(tool, f"--query-compute-apps={PROCESS_FIELDS}", patience)
         whole = parse_gpus(gpus, processes)
-        return GpuFacts(answer="ok", gpus=_with_parts(whole, tool, deadline_s) if parts else whole)
+        return GpuFacts(answer="ok", gpus=_with_parts(whole, tool, patience) if parts else whole)
     except _SmiError as error:
         return error.facts
     except ValueError as error:
         return GpuFacts(answer="failed", problem=f"unexpected output of {tool}: {error}")
 
 
-def _with_parts(gpus: tuple[Gpu, ...], tool: str, deadline_s: float) -> tuple[Gpu, ...]:
-    listing = _ask([tool, "-L"], deadline_s).splitlines()
+def _with_parts(gpus: tuple[Gpu, ...], tool: str, patience: _Patience) -> tuple[Gpu, ...]:
+    listing = _ask([tool, "-L"], patience).splitlines()
     if not any(line.lstrip().startswith("MIG ") for line in listing):
         return gpus
     from remote_payload.mig import parse_mig  # noqa: PLC0415 - few hosts need an XML parser
 
-    return parse_mig(gpus, listing, _ask([tool, "-q", "-x"], deadline_s))
+    return parse_mig(gpus, listing, _ask([tool, "-q", "-x"], patience))
 
 
-def _query(tool: str, question: str, deadline_s: float) -> list[str]:
-    text = _ask([tool, question, "--format=csv,noheader,nounits"], deadline_s)
+def _query(tool: str, question: str, patience: _Patience) -> list[str]:
+    text = _ask([tool, question, "--format=csv,noheader,nounits"], patience)
     return [line for line in text.splitlines() if line.strip()]
 
 
-def _ask(command: list[str], deadline_s: float) -> str:
+def _ask(command: list[str], patience: _Patience) -> str:
     tool = command[0]
+    if patience.meanwhile is not None:
+        patience.meanwhile()
     try:
         child = BoundedChild(command)
     except OSError as error:
         raise _SmiError("failed", f"{error.strerror}: {tool}") from None
-    done = child.finish(time.monotonic() + deadline_s)
+    done = child.finish(time.monotonic() + patience.deadline_s, patience.meanwhile)
     if done is None:
-        raise _SmiError("hung", f"{tool} gave no answer within {deadline_s:g} s")
+        raise _SmiError("hung", f"{tool} gave no answer within {patience.deadline_s:g} s")
     code, text = done
     if code != 0:
         raise _SmiError("failed", f"{tool} ended with exit code {code}: {' '.join(text.split())[:300]}")

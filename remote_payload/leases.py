@@ -44,7 +44,10 @@ class Leases:
         self._held = {}
 
     def touch(self) -> None:
-        """Keep those who clean old files away."""
+        """Keep those who clean old files away, from the folders too."""
+        for folder in (self._folder, self._tickets):
+            with contextlib.suppress(OSError):  # another user's, where only its owner may
+                os.utime(folder)
         for lock in (*self._held.values(), *([self._ticket] if self._ticket else [])):
             lock.touch()
 

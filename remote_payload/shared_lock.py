@@ -1,8 +1,8 @@
 """A lock that every user of the host can take: a file in a sticky folder, and the kernel's flock on it.
 
 The kernel frees it with its holder, however that dies, so nothing is ever left reserved. The file's text tells who
-holds it; nothing is decided by it. Guarded against a planted file: no links are followed, and it must be a plain file
-with one name.
+holds it; nothing is decided by it. Guarded against a planted file: no links are followed, it must be a plain file, and
+one of several names, which anybody can make of a file that all may write, is locked and never written.
 """
 
 import contextlib
@@ -61,7 +61,9 @@ class SharedLock:
         return True
 
     def sign(self, holder: Holder) -> None:
-        """Say who holds it; a full disk leaves it unsigned."""
+        """Say who holds it; a full disk leaves it unsigned, and so does another name: it may be anybody's file."""
+        if os.fstat(self._descriptor).st_nlink > 1:
+            return
         with contextlib.suppress(OSError):
             os.ftruncate(self._descriptor, 0)
             os.pwrite(self._descriptor, to_json(holder).encode("ascii"), 0)
@@ -140,9 +142,9 @@ def _there(path: Path, until_s: float) -> int | None:
 
 def _checked(descriptor: int, path: Path) -> int:
     found = os.fstat(descriptor)
-    if stat.S_ISREG(found.st_mode) and found.st_nlink <= 1:
-        if found.st_uid == os.getuid() and stat.S_IMODE(found.st_mode) != 0o666:
-            os.fchmod(descriptor, 0o666)  # whoever made it died before this
-        return descriptor
-    os.close(descriptor)
-    raise OSError(errno.EINVAL, "not a plain file of one name", str(path))
+    if not stat.S_ISREG(found.st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "not a plain file", str(path))
+    if found.st_nlink <= 1 and found.st_uid == os.getuid() and stat.S_IMODE(found.st_mode) != 0o666:
+        os.fchmod(descriptor, 0o666)  # whoever made it died before this
+    return descriptor

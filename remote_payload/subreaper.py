@@ -1,5 +1,10 @@
-"""Making this process the one that orphans of its tree come home to."""
+"""What Linux does about parents and children: orphans that come home to this process, children that die with it."""
 
+import os
+import signal
+from collections.abc import Callable
+
+PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 
 
@@ -11,3 +16,23 @@ def become_subreaper() -> bool:
         return bool(ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0)
     except (ImportError, OSError, AttributeError):
         return False
+
+
+def dying_with_us() -> Callable[[], None] | None:
+    """For a child between fork and exec: the kernel kills it when this process, by this thread, is gone.
+
+    None where that cannot be had. Not for a process with threads: a fork there may leave locks held.
+    """
+    try:
+        import ctypes  # noqa: PLC0415 - as above
+
+        prctl, parent = ctypes.CDLL(None).prctl, os.getpid()
+    except (ImportError, OSError, AttributeError):
+        return None
+
+    def bind() -> None:
+        prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+        if os.getppid() != parent:  # it was gone before the kernel was told
+            os._exit(1)
+
+    return bind

@@ -25,7 +25,7 @@ from remote_payload.left_behind import read_failure, resource_use, tail_of
 from remote_payload.oom import count_oom_kills
 from remote_payload.outcome import Ending, Outcome, judge
 from remote_payload.refusal import MAKE_ROOM, is_disk_full
-from remote_payload.rundir import RunDir, sync
+from remote_payload.rundir import RunDir, set_aside, sync
 from remote_payload.schema import (
     TERMINAL_PHASES,
     Failure,
@@ -97,9 +97,10 @@ class Supervisor:
         self._spec = spec
         self._origin = origin
         self._give_back: Callable[[], None] = lambda: None  # frees what was leased
+        self._keep: Callable[[], None] = lambda: None  # shows it to be in use
         self._heartbeat = Heartbeat(run.heartbeat, locked=origin.slurm is None)
         self._heartbeat.beat_when_due()
-        _set_aside(run.reserve)
+        set_aside(run.reserve, RESERVE_BYTES)
         is_subreaper = become_subreaper()
         me = processes.read_stat(os.getpid())
         first = RunState(
@@ -133,7 +134,7 @@ class Supervisor:
         watch = Watch(
             worker, deadline_s=self._spec.deadline_s, grace_s=self._grace_s, nested=self._spec.job_kind == "sweep"
         )
-        watched = watch.until_empty(self._heartbeat.beat_when_due)
+        watched = watch.until_empty(self._every_round)
         use = resource_use(time.monotonic() - started_s)
         self._run.reserve.unlink(missing_ok=True)
         files, failure = self._left_behind(write_manifest)
@@ -148,6 +149,10 @@ class Supervisor:
         )
         self._settle(self._origin.reworded(judge(ending)), watched.survivors, use)
 
+    def _every_round(self) -> None:
+        self._heartbeat.beat_when_due()
+        self._keep()
+
     def _admitted(self) -> dict[str, str] | None:
         """What the worker's environment gets once everything holds that it waits for; None = it ended in waiting."""
         if self._spec.waiting is None:
@@ -159,7 +164,7 @@ class Supervisor:
         if ended is not None:
             self._finish(**ended)
             return None
-        self._give_back = gate.close
+        self._give_back, self._keep = gate.close, gate.keep
         self._advance(phase=before.phase, note=before.note)
         return gate.environment
 
@@ -239,11 +244,3 @@ def _grace_in(run: RunDir) -> float | None:
         return None
     except (OSError, ValueError, KeyError, TypeError):
         return DEFAULT_GRACE_S
-
-
-def _set_aside(path: Path) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        os.posix_fallocate(descriptor, 0, RESERVE_BYTES)
-    finally:
-        os.close(descriptor)

@@ -2,6 +2,7 @@
 
 import os
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 from remote_payload import processes
@@ -42,11 +43,41 @@ def top(request: TopRequest, send: Send) -> None:
 
 def _use(gpu: Gpu, holders: dict[str, Holder | None]) -> GpuUse:
     holder = holders.get(gpu.uuid)
-    strays = () if holder is None else strays_of(gpu, holder.pid)
-    return GpuUse(gpu=gpu, leased=gpu.uuid in holders, holder=holder, strays=strays, why_not_free=why_not(gpu, None))
+    told = Users() if holder is None else users_of(gpu, holder)
+    return GpuUse(
+        gpu=gpu,
+        leased=gpu.uuid in holders,
+        holder=holder,
+        strays=told.strays,
+        hidden=told.hidden,
+        why_not_free=why_not(gpu, None),
+    )
 
 
-def strays_of(gpu: Gpu, supervisor: int) -> tuple[GpuProcess, ...]:
-    """Processes on a device that do not descend from the supervisor of the run that leased it."""
-    own = {supervisor, *processes.descendants(supervisor)}
-    return tuple(process for process in gpu.processes if process.pid not in own)
+@dataclass(frozen=True, kw_only=True)
+class Users:
+    """Who is on a leased device beside the run that leased it."""
+
+    strays: tuple[GpuProcess, ...] = ()
+    hidden: bool = False
+    """Whether there are others of whom that cannot be told."""
+
+
+def users_of(gpu: Gpu, holder: Holder) -> Users:
+    """Its processes that neither descend from the run's supervisor nor carry the run's mark.
+
+    Where neither supervisor nor process can be seen, as with `hidepid`, the process may be the run's own.
+    """
+    own = {holder.pid, *processes.descendants(holder.pid)}
+    sees_holder = processes.read_stat(holder.pid) is not None
+    others = [one for one in gpu.processes if one.pid not in own and not _is_marked(one.pid, holder.run_id)]
+    strays = tuple(one for one in others if sees_holder or processes.read_stat(one.pid) is not None)
+    return Users(strays=strays, hidden=len(strays) < len(others))
+
+
+def _is_marked(pid: int, run_id: str) -> bool:
+    try:
+        environment = Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:
+        return False
+    return f"EAGLE3_RUN_ID={run_id}".encode() in environment.split(b"\0")

@@ -49,11 +49,18 @@ class Gate:
         self._told_s = float("-inf")
         self._gpus = GpuQueue(spec, self._waiting, report, self._say)
 
-    def wait(self, pause: Callable[[float], None]) -> None:
+    def keep(self) -> None:
+        """Now and then while the run goes on: what it leased stays seen to be in use."""
+        self._gpus.keep()
+
+    def wait(self, pause: Callable[[float], None], meanwhile: Callable[[], None] | None = None) -> None:
         """Until everything holds. `pause` sleeps so long at most and raises `Stopped` when the run is cancelled.
+
+        So may `meanwhile`, which is called while nvidia-smi is asked.
 
         Raises JobFailure where it never will - what can be seen at once is seen before the waiting -, Stopped.
         """
+        self._gpus.meanwhile = meanwhile
         for run_id in self._waiting.after:
             self._is_going(run_id)
         if self._waiting.gpus:
@@ -141,7 +148,7 @@ def admit(
 
     gate = Gate(run.path.parent.parent, spec, report, lambda words: advance(phase="queued", note=words))
     try:
-        gate.wait(pause)
+        gate.wait(pause, lambda: pause(0.0))
     except Stopped:
         gate.close()
         return gate, {"phase": "cancelled", "note": "cancelled while it waited"}

@@ -37,7 +37,9 @@ def _gpus(uses: Sequence[GpuUse], now_s: float) -> list[str]:
     rows += [[_index(use), use.gpu.name, _memory(use), _load(use), _state(use, now_s)] for use in uses]
     strays = [f"! GPU {use.gpu.index}: {process_words(item)}" for use in uses for item in use.strays]
     told = ["", "! uses a leased GPU from outside the run that holds it (somebody else's, or in a container):", *strays]
-    return [*table(rows), *(told if strays else ())]
+    hidden = ", ".join(str(use.gpu.index) for use in uses if use.hidden)
+    unknown = ["", f"cannot tell whether others use what is leased of GPU {hidden}: this host hides their processes"]
+    return [*table(rows), *(told if strays else ()), *(unknown if hidden else ())]
 
 
 def _index(use: GpuUse) -> str:

@@ -27,6 +27,8 @@ class GpuUse(Record):
     """None = not leased, or by somebody who did not sign."""
     strays: tuple[GpuProcess, ...] = ()
     """Processes on a leased device outside the tree of the run that holds it: somebody else's, or in a container."""
+    hidden: bool = False
+    """Whether of some of its processes nobody can tell whose they are: this host hides other users' processes."""
     why_not_free: str | None = None
     """Without looking at leases; None = it is free."""
 

@@ -133,15 +133,45 @@ def test_planted_files_are_refused(tmp_path: Path) -> None:
     victim.write_text("precious")
     folder = shared_folder(tmp_path / "leases")
     (folder / "link.lease").symlink_to(victim)
-    os.link(victim, folder / "hard.lease")
     os.mkfifo(folder / "fifo.lease")
-    for name in ("link", "hard", "fifo"):
+    for name in ("link", "fifo"):
         with pytest.raises(OSError, match=r"plain file|symbolic links|Too many levels"):
             SharedLock(folder / f"{name}.lease")
     assert victim.read_text() == "precious"
     (tmp_path / "dangling").symlink_to(tmp_path / "nowhere")
     with pytest.raises(OSError, match="mode 1777"):
         shared_folder(tmp_path / "dangling")
+
+
+def test_a_file_of_several_names_is_locked_and_never_written(tmp_path: Path) -> None:
+    """Anybody can make another name of a lock; nobody must be locked out by that, nor a planted file be overwritten."""
+    folder = shared_folder(tmp_path / "leases")
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    victim.chmod(0o640)
+    os.link(victim, folder / "GPU-0.lease")
+    ours = Leases(folder, holder("ours"))
+    ours.queue_up()
+    os.link(folder / "queue.lock", tmp_path / "another name")
+    assert ours.before_us() == ()
+    assert ours.take(["GPU-0"], 1) is None
+    assert lease_holders(folder, ["GPU-0"]) == {"GPU-0": None}  # held, by somebody who did not sign
+    assert Leases(folder, holder("other")).take(["GPU-0"], 1) is not None
+    assert (victim.read_text(), victim.stat().st_mode & 0o777) == ("precious", 0o640)
+
+
+def test_what_is_in_use_is_seen_to_be(tmp_path: Path) -> None:
+    """Those who clean temporary folders go by times, of weeks and months."""
+    folder = tmp_path / "leases"
+    ours, waiting = Leases(folder, holder("ours")), Leases(folder, holder("waiting"))
+    ours.take(["GPU-0"], 1)
+    waiting.queue_up()
+    used = [folder, folder / "queue", folder / "GPU-0.lease", *(folder / "queue").iterdir()]
+    for path in used:
+        os.utime(path, (1.0, 1.0))
+    ours.touch()
+    waiting.touch()
+    assert [path for path in used if path.stat().st_mtime < 1e9] == []
 
 
 def test_a_lock_whose_file_was_cleaned_away_is_not_believed(tmp_path: Path) -> None:

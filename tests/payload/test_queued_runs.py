@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from remote_payload.heartbeat import read_beat
 from remote_payload.leases import lease_holders
 from remote_payload.schema import RunSpec, SelftestJob, SweepJob, SweepPoint, SweepUnit, to_json
 from remote_payload.schema.waiting import Waiting
-from tests.payload.rig import Rig, is_alive, kill
+from tests.payload.rig import Rig, command_lines, is_alive, kill
 from tests.support.made_smi import MadeSmi
 from tests.support.patience import wait_for
 
@@ -101,6 +102,25 @@ def test_waiting_does_not_wake_for_every_look(rig: Rig, leases: Path, tmp_path: 
     time.sleep(3)
     # A look asks three times, and there is one every two seconds: no busy machine makes them more.
     assert len(counted.read_text().splitlines()) <= 15
+
+
+def test_a_slow_tool_stops_neither_beat_nor_cancel_and_dies_with_the_supervisor(
+    rig: Rig, leases: Path, tmp_path: Path
+) -> None:
+    tool = tmp_path / "bin" / "nvidia-smi"
+    tool.write_text("#!/bin/sh\nexec sleep 4.97\n")
+    rig.launch(asking(rig, "r1", leases, gpus=1, when_free=True))
+    count = read_beat(rig.run("r1").heartbeat)
+    wait_for(lambda: read_beat(rig.run("r1").heartbeat) != count)
+    began_s = time.monotonic()
+    assert rig.cancel("r1").state.phase == "cancelled"
+    assert time.monotonic() - began_s < 4.0
+    wait_for(lambda: b"sleep\x004.97\x00" not in command_lines())
+    tool.write_text("#!/bin/sh\nexec sleep 597.5\n")
+    rig.launch(asking(rig, "r2", leases, gpus=1, when_free=True))
+    wait_for(lambda: b"sleep\x00597.5\x00" in command_lines())
+    kill(rig.state("r2").supervisor_pid or 0)
+    wait_for(lambda: b"sleep\x00597.5\x00" not in command_lines())
 
 
 def test_a_waiting_run_is_cancelled_at_once_and_never_starts(rig: Rig) -> None:

@@ -13,6 +13,9 @@ from remote_payload.schema.waiting import Holder
 from tests.payload.rig import NONCE, Rig
 from tests.support.made_smi import MadeSmi
 
+NOBODY = 2**22 + 7
+"""No kernel gives this pid."""
+
 
 def holder(run_id: str, pid: int) -> Holder:
     return Holder(run_id=run_id, user="ann", uid=os.getuid(), pid=pid, since_unix_s=1.0, gpus=1)
@@ -49,6 +52,30 @@ def test_who_holds_who_waits_and_who_strays(rig: Rig, tmp_path: Path, tool: str)
     assert (facts.gpu_answer, facts.lease_problem) == ("ok", None)
     ours.close()
     waiting.close()
+
+
+def test_a_killed_supervisors_worker_is_no_stray(rig: Rig, tmp_path: Path, tool: str) -> None:
+    ours = Leases(tmp_path / "leases", holder("r1", NOBODY))
+    ours.take(["GPU-aaaa"], 1)
+    worker = subprocess.Popen(["sleep", "600"], env={"EAGLE3_RUN_ID": "r1"})
+    try:
+        (tmp_path / "apps").write_text(f"GPU-aaaa, {worker.pid}, 100\nGPU-aaaa, {os.getpid()}, 100\n")
+        first = asked(rig, tmp_path / "leases", tool).gpus[0]
+    finally:
+        worker.kill()
+        worker.wait()
+    assert ([item.pid for item in first.strays], first.hidden) == ([os.getpid()], False)
+    ours.close()
+
+
+def test_where_processes_are_hidden_nobody_is_called_a_stray(rig: Rig, tmp_path: Path, tool: str) -> None:
+    """With `hidepid` another user's supervisor and worker look as if they were not there."""
+    theirs = Leases(tmp_path / "leases", holder("r1", NOBODY))
+    theirs.take(["GPU-aaaa"], 1)
+    (tmp_path / "apps").write_text(f"GPU-aaaa, {NOBODY - 1}, 100\n")
+    first = asked(rig, tmp_path / "leases", tool).gpus[0]
+    assert (first.strays, first.hidden) == ((), True)
+    theirs.close()
 
 
 def test_a_host_where_nobody_ever_leased(rig: Rig, tmp_path: Path, tool: str) -> None:

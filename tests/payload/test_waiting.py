@@ -13,7 +13,9 @@ from remote_payload.leases import Leases, lease_holders
 from remote_payload.schema import Event, RunSpec, RunState, SelftestJob, to_json
 from remote_payload.schema.waiting import Holder, Waiting
 from remote_payload.waiting import Gate, Stopped, start_of
+from tests.payload.rig import command_lines
 from tests.support.made_smi import TWO_GPUS, MadeSmi
+from tests.support.patience import wait_for
 
 
 class Host:
@@ -154,6 +156,37 @@ def test_what_can_never_be_is_said_before_anything_is_waited_for(host: Host) -> 
     host.ended("ours", "running")
     with pytest.raises(JobFailure, match="a run cannot wait for its own end"):
         host.gate(after=("ours",)).wait(at_once)
+
+
+def test_more_memory_than_any_gpu_has_is_said_at_once(host: Host) -> None:
+    with pytest.raises(JobFailure, match=r"1 GPU asked for, of 200\.0 GiB, this host has 0"):
+        host.gate(gpus=1, min_free_bytes=200 << 30, when_free=True).wait(at_once)
+
+
+def test_mig_devices_do_not_count_for_more_than_one(host: Host) -> None:
+    listing = "".join(
+        f"GPU {index}: NVIDIA H200 (UUID: GPU-{name * 4})\n  MIG 1g.18gb     Device  0: (UUID: MIG-{name})\n"
+        for index, name in enumerate("ab")
+    )
+    host.tool.say(TWO_GPUS, listing=listing)
+    with pytest.raises(JobFailure, match=r"2 GPUs asked for, this host shows 0, and 2 MIG devices, of which a process"):
+        host.gate(gpus=2, when_free=True).wait(at_once)
+
+
+def test_a_cancel_beside_a_slow_tool_is_heard_at_once(host: Host) -> None:
+    host.tool.run("sleep 60")
+    beats: list[float] = []
+
+    def meanwhile() -> None:
+        beats.append(time.monotonic())
+        if len(beats) == 4:
+            raise Stopped
+
+    began_s = time.monotonic()
+    with pytest.raises(Stopped):
+        host.gate(gpus=1, when_free=True).wait(at_once, meanwhile)
+    assert time.monotonic() - began_s < 4.0
+    wait_for(lambda: str(host.tool.tool) not in str(command_lines()))
 
 
 def test_a_lost_gpu_is_passed_over(host: Host) -> None:
