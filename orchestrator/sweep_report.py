@@ -6,9 +6,10 @@ from orchestrator.errors import InvalidRunError
 from orchestrator.measurements import set_of_run
 from orchestrator.records.measurement import MeasurementSet
 from orchestrator.store import Store
-from orchestrator.sweep.group import Part, of_host
+from orchestrator.sweep.class_tables import ClassTable, class_tables
+from orchestrator.sweep.group import Part
 from orchestrator.sweep.standing import Progress
-from orchestrator.sweep.table import ClassTable, SweepTable, corrected, table
+from orchestrator.sweep.table import SweepTable, table
 from orchestrator.sweeping import Asked
 
 
@@ -19,16 +20,11 @@ def table_of(asked: Asked, store: Store) -> SweepTable:
 
 
 def tables_of(group_id: str, parts: Sequence[Part], store: Store) -> tuple[ClassTable, ...]:
-    """A table a host, those of a class together: within it verdicts are corrected for each other, and never beyond."""
-    hosts: dict[tuple[str, str], list[Part]] = {}
+    """What can be said of a sweep over several hosts now."""
+    sets: dict[str, MeasurementSet] = {}
     for part in parts:
-        hosts.setdefault((part.host_class, part.host), []).append(part)
-    classes: dict[str, list[SweepTable]] = {}
-    for (kind, host), own in hosts.items():
-        job, progress = of_host(own)
-        made = table(group_id, host, job, progress, _sets(progress, store), raw=True)
-        classes.setdefault(kind, []).append(made)
-    return tuple(ClassTable(host_class=kind, tables=corrected(some)) for kind, some in classes.items())
+        sets |= _sets(part.progress, store)
+    return class_tables(group_id, parts, sets)
 
 
 def _sets(progress: Progress, store: Store) -> dict[str, MeasurementSet]:

@@ -7,9 +7,9 @@ from typing import Any
 from orchestrator.report.lines import wrapped
 from orchestrator.report.sweep_table import legend_text, rows_text, table_json
 from orchestrator.report.sweep_text import ORDER, counted, failures_text, progress_json, progress_text
+from orchestrator.sweep.class_tables import ClassTable
 from orchestrator.sweep.group import Key, Part, counts, measured_twice
 from orchestrator.sweep.points import words_of
-from orchestrator.sweep.table import ClassTable
 
 SHOWN_TWICE = 10
 

@@ -91,14 +91,6 @@ class SweepTable:
         return propose(self.chains, left)
 
 
-@dataclass(frozen=True, kw_only=True)
-class ClassTable:
-    """The hosts of one class, a table each: every point is held against the plain decoding of its own host."""
-
-    host_class: str
-    tables: tuple[SweepTable, ...]
-
-
 def table(
     run_id: str,
     host: str,
