@@ -23,6 +23,7 @@ VERBS = (
     "identify",
     "gc",
     "schedule",
+    "correct",
     "work",
 )
 

@@ -30,6 +30,7 @@ from remote_payload.schema import (
     SweepRequest,
     to_json,
 )
+from remote_payload.schema.corrected import CorrectRequest
 from remote_payload.schema.housekeeping import GcRequest
 from remote_payload.schema.schedule import ScheduleRequest
 from remote_payload.schema.top import TopRequest
@@ -51,6 +52,7 @@ Request = (
     | IdentifyRequest
     | ScheduleRequest
     | GcRequest
+    | CorrectRequest
 )
 
 NOISE_S = 10.0
