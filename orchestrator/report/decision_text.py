@@ -55,8 +55,7 @@ def fix_lines(fix: Fix) -> list[str]:
             lines.append(f"in the drafter's config.json: {fix_json(kept)}")
         if deleted:
             lines.append(f"in the drafter's config.json, delete: {', '.join(deleted)}")
-    if fix.block_order is not None:
-        lines.append(f"re-order fc's blocks of columns: {list(fix.block_order)}")
+    lines += fix.by_hand
     if fix.valid_for is not None:
         lines.append(f"spelled for {fix.valid_for}")
     lines += [f"--{edit.name.replace('_', '-')} {edit.value}  ({edit.why})" for edit in fix.server]
@@ -82,9 +81,11 @@ def _lines(found: Decision, width: int, shape: tuple[int, int, int]) -> list[str
     if not found.named:
         told = tuple(item.summary for signal in found.signals for item in signal.results[:1])
         lines += [line for text in told for line in _wrapped(_cut(text), width, "  - ", "    ")]
-        lines += [] if told else _wrapped(_cut(found.headline), width, "  ", "  ")
+        lines += [] if told else ["  nothing was measured"]
     for place, item in enumerate(found.named, start=1):
-        lines += _finding(item, place, width, evidence=2 if place <= numbers else 0)
+        told_below = item.cause == "wiring" and found.fix is not None and bool(found.fix.config)
+        remedies = () if told_below else item.remedy[:2]
+        lines += _finding(item, place, width, evidence=2 if place <= numbers else 0, remedies=remedies)
     lines += _listed("Also:", [item.summary for item in found.findings if item not in found.named], width, besides)
     lines += _listed("Beside it:", [text for text in found.also if text not in told], width, besides)
     if found.fix is not None:
@@ -100,12 +101,13 @@ def _lines(found: Decision, width: int, shape: tuple[int, int, int]) -> list[str
     return [line.rstrip() for line in lines]
 
 
-def _finding(item: CheckResult, place: int, width: int, *, evidence: int) -> list[str]:
+def _finding(item: CheckResult, place: int, width: int, *, evidence: int, remedies: Sequence[str]) -> list[str]:
+    """`remedies`: what of its remedy is not told as the fix."""
     check = f"{item.check} " if item.check[1:].isdigit() else ""
     lines = _wrapped(f"{item.cause}: {_cut(item.summary)} ({check}{item.severity})", width, f"{place}. ", "   ")
     for one in item.evidence[:evidence]:
         lines += _wrapped(f"{one.name}: {evidence_words(one)}", width, "     ", "       ")
-    for number, remedy in enumerate(item.remedy[:2]):
+    for number, remedy in enumerate(remedies):
         lines += _copied(_cut(remedy), width, "   -> " if number == 0 else "      ")
     return lines
 

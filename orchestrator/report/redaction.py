@@ -35,7 +35,8 @@ SCHEMA = (
 PUBLIC = ("https://github.com/sgl-project/", "https://arxiv.org/")
 
 _NAME = (
-    r"(?:api[-_]?key|[a-z]{1,20}[-_]token|passwd|password|passphrase|secret|credential|private[-_]?key|authorization)"
+    r"(?:api[-_]?key|[a-z]{1,20}[-_]token(?!s)|passwd|password|passphrase|secret|credential|private[-_]?key|"
+    r"authorization)"
 )
 _VALUE = r"[^\s'\"`,;}\\]{1,4000}"
 _PATTERNS: tuple[tuple[str, str], ...] = (
@@ -56,6 +57,7 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
     ("HOST", r"(?i)(?<![\w.@/-])(?:[a-z0-9](?:[a-z0-9-]{0,62})\.){1,8}(?:com|org|net|edu|gov|io|ai|dev|local|internal|"
      r"intra|corp|lan|cloud|cluster|example|de|fr|uk|eu|cn|jp|kr|in|ch|us)(?::\d{1,5})?(?![\w.])"),
 )  # fmt: skip
+_HARMLESS = re.compile(r"(?i)\d{1,9}|none|null|true|false|auto|not")
 _COMPILED = tuple((kind, re.compile(pattern)) for kind, pattern in _PATTERNS)
 
 
@@ -131,7 +133,9 @@ class Redaction:
         if value is None:
             tail = whole[len(whole.rstrip(".,;:")) :]  # a sentence's own end
             return f"{self._put(kind, whole[: len(whole) - len(tail)])}{tail}"
-        return whole if _is_placeholder(value) else whole[: -len(value)] + self._put(kind, value)
+        if _is_placeholder(value) or _HARMLESS.fullmatch(value):
+            return whole
+        return whole[: -len(value)] + self._put(kind, value)
 
     def _put(self, kind: str, value: str) -> str:
         key = (kind, value.casefold().rstrip("/") or value)

@@ -1,34 +1,25 @@
 """What mends the named causes, as data: a patch of the drafter's config.json, server arguments, or SGLang itself.
 
-Only what is proven goes into the patch: ids of a reading that is surely ahead, and flags of the computation that are
-surely worth something. Everything else stays in words, beside its finding.
+The drafter's part is the standalone test's own (`diagnosis.fix`). Without one, a capture's word for what is fed and the
+trainer's for what was trained on are enough for the ids.
 """
 
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from orchestrator.compare.served import effective_int
-from orchestrator.diagnosis.decision.fed_axis import layers
 from orchestrator.diagnosis.decision.inputs import Known
 from orchestrator.diagnosis.decision.table import Row
-from orchestrator.diagnosis.sglang_config import NESTED, eagle_block
-from orchestrator.diagnosis.sglang_ids import Spelling, spell
-from orchestrator.diagnosis.verdict import Effect
+from orchestrator.diagnosis.fix import drafter_fix
+from orchestrator.diagnosis.sglang_config import eagle_block
+from orchestrator.diagnosis.sglang_ids import spell
 
 _SHAPE = ("speculative_num_steps", "speculative_eagle_topk", "speculative_num_draft_tokens")
-_FLAGS: Mapping[tuple[str, str], Mapping[str, Any]] = {
-    ("residual", "raw"): {"norm_before_residual": False},
-    ("feedback", "normed"): {"norm_output": True},
-    ("feedback", "raw"): {"norm_output": None},
-    ("input_norm", "joint"): {"norm_before_fc": True},
-    ("input_norm", "per_slot"): {"fc_norm": True},
-    ("input_norm", "none"): {"norm_before_fc": False, "fc_norm": False},
-    ("rope", "unscaled"): {"rope_scaling": None},
-}
-"""Config lines of each choice that SGLang reads; null deletes a key."""
+WIRING = ("fed other states", "mis-fed by the rule", "mis-read")
+"""Rows of the table that a change of config.json may mend."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,9 +37,9 @@ class Fix:
 
     config: Mapping[str, Any]
     """JSON merge patch (RFC 7396) of the drafter's config.json; null deletes a key. Empty = nothing there."""
+    by_hand: tuple[str, ...] = ()
+    """What needs other weights, another engine or another training, a line each."""
     server: tuple[ServerEdit, ...] = ()
-    block_order: tuple[int, ...] | None = None
-    """Set where fc's blocks of columns must be re-ordered as well: the block to put at each place."""
     sglang: str | None = None
     """What SGLang must be able to do first, in words; None = it can."""
     valid_for: str | None = None
@@ -62,46 +53,57 @@ class Fix:
     @property
     def can_be_applied(self) -> bool:
         """Whether a folder with another config.json is enough."""
-        return bool(self.config) and self.block_order is None and self.sglang is None
+        return bool(self.config) and self.sglang is None
 
 
 def fix_for(known: Known, rows: Sequence[Row]) -> Fix | None:
-    """The fix of what these rows name; None where there is none that is data."""
+    """The fix of what these rows name; None where there is none."""
     names = {row.name for row in rows if row.kind == "fault"}
-    config: dict[str, Any] = {}
-    spelling, sglang = None, None
-    if {"fed other states", "mis-fed by the rule"} & names:
-        spelling, sglang = _spelling(known)
-        if spelling is not None and spelling.ids is not None:
-            config["eagle_config"] = dict(eagle_block(spelling.ids))
-    if "mis-read" in names and known.offline is not None:
-        for effect in known.offline.wiring.misread:
-            config |= _flags(effect)
-    if known.offline is not None and _is_nested(known.offline.measured.result.checkpoint.config_json):
-        config = {}  # speculators' nested config is written anew as a whole, which the wiring's own lines hold
+    own = _drafters(known) if names & set(WIRING) else None
     server = tuple(_server_edits(known)) if "arguments changed" in names else ()
-    order = None if spelling is None else spelling.block_order
-    if not (config or server or sglang or order):
-        return None
-    valid = None if spelling is None or spelling.ids is None else spelling.valid_for
-    return Fix(config=config, server=server, block_order=order, sglang=sglang, valid_for=valid)
-
-
-def _spelling(known: Known) -> tuple[Spelling | None, str | None]:
-    """Ids that feed the trained states, and what SGLang would have to be able to do first."""
-    own = None if known.offline is None else known.offline.wiring.spelling
-    trained = known.trained
-    if own is None and trained is not None and known.fed is not None and known.fed.trained is not None:
-        own = spell(trained, *known.target)
     if own is None:
-        return None, None
-    if own.ids is None:
-        what = "the trained states" if trained is None else layers(trained)
-        return own, f"SGLang must be able to capture {what}: {own.problem}"
+        return Fix(config={}, server=server) if server else None
+    return replace(own, server=server)
+
+
+def _drafters(known: Known) -> Fix | None:
+    """The standalone test's own fix; without one, ids for what the trainer says it was trained on."""
+    if known.offline is None:
+        return _of_capture(known)
+    found = drafter_fix(known.offline.measured.result, known.offline.wiring)
+    if found is None:
+        return _of_capture(known)
+    spelling, sglang = known.offline.wiring.spelling, None
+    if spelling is not None and spelling.ids is None:
+        sglang = _beyond(spelling.problem)
+    elif found.valid_for is not None:
+        sglang = _too_old(known, found.valid_for)
+    return Fix(config=found.patch, by_hand=found.by_hand, sglang=sglang, valid_for=found.valid_for)
+
+
+def _of_capture(known: Known) -> Fix | None:
+    """From what was served and what was trained alone; None where the trainer did not say."""
+    if known.fed is None or known.fed.trained is None or known.fed.states == known.fed.trained:
+        return None
+    found = spell(known.fed.trained, *known.target)
+    if found.ids is None:
+        return Fix(config={}, sglang=_beyond(found.problem)) if known.target[0] is not None else None
+    if found.block_order is not None:
+        order = f"SGLang joins states in layer order: re-order fc's column blocks to {list(found.block_order)} as well"
+        return Fix(config={}, by_hand=(order,))
+    sglang = _too_old(known, found.valid_for)
+    return Fix(config={"eagle_config": eagle_block(found.ids)}, sglang=sglang, valid_for=found.valid_for)
+
+
+def _beyond(problem: str | None) -> str:
+    return f"SGLang must be able to capture the trained states: {problem or 'no ids are known that serve them'}"
+
+
+def _too_old(known: Known, valid_for: str) -> str | None:
     version = known.sglang_version
-    if version is not None and is_outside(version, own.valid_for):
-        return own, f"{own.valid_for} reads these ids as meant; installed is {version}: another version, or a patch"
-    return own, None
+    if version is None or not is_outside(version, valid_for):
+        return None
+    return f"{valid_for} reads these ids as meant, installed is {version}: a newer version, or a patch of it"
 
 
 def is_outside(version: str, valid_for: str) -> bool:
@@ -114,26 +116,6 @@ def is_outside(version: str, valid_for: str) -> bool:
     if since is None or own is None:
         return False
     return [int(part) for part in own.group().split(".")] < [int(part) for part in since.group(1).split(".")]
-
-
-def _flags(effect: Effect) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for key, best in zip(effect.keys, effect.best, strict=True):
-        found |= _FLAGS.get((key, best), {})
-        if key == "rope" and best.startswith("theta "):
-            try:
-                found["rope_theta"] = float(best.removeprefix("theta "))
-            except ValueError:
-                continue
-    return found
-
-
-def _is_nested(config_json: str) -> bool:
-    try:
-        value = json.loads(config_json)
-    except ValueError:
-        return False
-    return isinstance(value, dict) and isinstance(value.get(NESTED), dict)
 
 
 def _server_edits(known: Known) -> list[ServerEdit]:

@@ -1,7 +1,7 @@
 """What to run next, cheapest first: the whole command with what is known already, capitals for what is not."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from orchestrator.compare.served import effective
@@ -58,6 +58,15 @@ _FLAGS: dict[Step, tuple[str, ...]] = {
     "repeats": ("--with-baseline", "--repeats", "10"),
 }
 
+_FOLDED: tuple[tuple[Step, Step], ...] = (
+    ("heldout", "standalone"),
+    ("baseline", "bench"),
+    ("baseline", "serve_train"),
+    ("baseline", "serve_heldout"),
+)
+"""Steps that are one run where both are to be made."""
+_SAME: dict[Cost, str] = {"offline": "the standalone test ", "capture": "", "serve": "a benchmark "}
+
 
 def next_runs(known: Known, rows: Sequence[Row]) -> tuple[NextRun, ...]:
     """Each step once, cheapest first, those that may change what is named before those that add to it."""
@@ -70,6 +79,12 @@ def next_runs(known: Known, rows: Sequence[Row]) -> tuple[NextRun, ...]:
             why = row.why if known_step is None else known_step.why
             command = _command(known, step, cost)
             found[step] = NextRun(step=step, what=what, command=command, why=why, cost=cost, decides=decides)
+    for step, into in _FOLDED:
+        if step in found and into in found:
+            run, other = found.pop(step), found[into]
+            words = f"{other.what}, and {run.what.removeprefix(_SAME[other.cost])}"
+            command = (*other.command, *_FLAGS[step])
+            found[into] = replace(other, what=words, command=command, decides=run.decides or other.decides)
     return tuple(sorted(found.values(), key=lambda run: (not run.decides, COSTS.index(run.cost))))
 
 

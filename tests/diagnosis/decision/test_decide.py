@@ -111,11 +111,20 @@ def test_the_storys_target_is_spelled_for_its_own_class_without_any_rows():
     old = decide(Known(fed=replace(capture, sglang_version="0.5.10.post1"))).fix
     assert old is not None
     assert not old.can_be_applied
-    assert "SGLang 0.5.15 to 0.5.23 reads these ids as meant; installed is 0.5.10.post1" in str(old.sglang)
+    assert "SGLang 0.5.15 to 0.5.23 reads these ids as meant, installed is 0.5.10.post1" in str(old.sglang)
     last = decide(Known(fed=replace(capture, trained=(3, 31, 61)))).fix
     assert last is not None
-    assert "SGLang must be able to capture [layer 3, layer 31, layer 61]" in str(last.sglang)
+    assert "SGLang must be able to capture the trained states" in str(last.sglang)
+    assert "cannot capture state 61" in str(last.sglang)
     assert not last.config
+
+
+def test_states_in_another_order_need_other_weights_and_no_patch_is_made():
+    capture = replace(fed((2, 4, 5), (4, 2, 5)), target_class="LlamaForCausalLM", target_layers=8)
+    fix = decide(Known(fed=capture)).fix
+    assert fix is not None
+    assert not fix.can_be_applied
+    assert "re-order fc's column blocks to [1, 0, 2]" in fix.by_hand[0]
 
 
 @pytest.mark.parametrize(
