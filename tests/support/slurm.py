@@ -26,6 +26,7 @@ from tests.support.sshd import free_port
 NODES = 3
 SEARCH_PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin:/sbin"
 FREEZER = Path("/sys/fs/cgroup/freezer")
+NO_ACCOUNTING = "AccountingStorageType=accounting_storage/none"
 TOOLS = ("munged", "slurmctld", "slurmd", "sbatch", "unshare")
 
 _CONFIGURATION = """\
@@ -85,7 +86,7 @@ class Node:
         """Switch it on."""
         start = f'hostname {self.name} && exec slurmd -D -N {self.name} -f "{self.folder}/slurm.conf"'
         command = ["unshare", "--uts", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", start]
-        self.process = _spawn(command, self.folder)
+        self.process = spawn(command, self.folder)
 
     def kill(self) -> None:
         """Switch it off: every process there is gone at once."""
@@ -115,9 +116,10 @@ class Slurm:
         assert done.returncode == 0, f"{command}: {done.stderr}"
         return done.stdout
 
-    def start_controller(self) -> None:
-        """Start slurmctld (again)."""
-        self.daemons["slurmctld"] = _spawn(["slurmctld", "-D", "-f", f"{self.folder}/slurm.conf"], self.folder)
+    def start_controller(self, *, forgetting: bool = False) -> None:
+        """Start slurmctld (again); `forgetting` every job there was."""
+        command = ["slurmctld", "-D", *(["-c"] if forgetting else []), "-f", f"{self.folder}/slurm.conf"]
+        self.daemons["slurmctld"] = spawn(command, self.folder)
 
     def stop_controller(self) -> None:
         """The controller is gone, its nodes and jobs go on."""
@@ -141,9 +143,12 @@ def needs_slurm() -> None:
 
 @contextlib.contextmanager
 def running_slurm(
-    folder: Path, *, accounting: str = "AccountingStorageType=accounting_storage/none"
+    folder: Path, accounting: "Callable[[Slurm], tuple[str, Callable[[], None]]] | None" = None
 ) -> Iterator[Slurm]:
-    """Start a cluster of three nodes with eight pretended GPUs each; everything it wrote lies in `folder`."""
+    """Start a cluster of three nodes with eight pretended GPUs each; everything it wrote lies in `folder`.
+
+    `accounting` starts a data base: its lines of slurm.conf, and what is to be done once those are written.
+    """
     needs_slurm()
     for name in ("state", "spool"):
         (folder / name).mkdir(parents=True)
@@ -151,7 +156,9 @@ def running_slurm(
     slurm = Slurm(folder=folder)
     try:
         _start_munge(slurm)
-        _configure(folder, accounting)
+        lines, then = accounting(slurm) if accounting else (NO_ACCOUNTING, lambda: None)
+        _configure(folder, lines)
+        then()
         slurm.start_controller()
         for number in range(1, NODES + 1):
             (folder / "spool" / f"node{number}").mkdir()
@@ -205,11 +212,12 @@ def _start_munge(slurm: Slurm) -> None:
     # --force: it dislikes folders that others may write to, as the temporary ones are.
     command = ["munged", "--foreground", "--force", f"--key-file={folder}/munge.key", f"--socket={folder}/munge.sock"]
     command += [f"--pid-file={folder}/munged.pid", f"--log-file={folder}/munged.log", f"--seed-file={folder}/seed"]
-    slurm.daemons["munged"] = _spawn(command, folder)
+    slurm.daemons["munged"] = spawn(command, folder)
     until((folder / "munge.sock").exists, "munged's socket")
 
 
-def _spawn(command: list[str], folder: Path) -> "subprocess.Popen[bytes]":
+def spawn(command: list[str], folder: Path) -> "subprocess.Popen[bytes]":
+    """Start one of the cluster's programs; what it prints goes to `daemons.log`."""
     with (folder / "daemons.log").open("ab") as log:
         return subprocess.Popen(
             command,
