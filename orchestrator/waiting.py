@@ -72,20 +72,32 @@ def moment(text: str, now: datetime) -> tuple[float | None, str | None]:
     if zone == "host":
         return None, f"{day}T{hour:02d}:{minute:02d}" if day else f"{hour:02d}:{minute:02d}"
     place = _zone(zone, text)
-    due = wall.astimezone() if place is None else wall.replace(tzinfo=place)
-    if day is None:
-        today = now.astimezone(place)
-        due = _at(today, hour, minute, place)
-        if due <= now:
-            due = _at(today + timedelta(days=1), hour, minute, place)
-    elif due <= now:
-        raise UsageError(f"--at: {text.strip()} has passed (it is {now:%Y-%m-%d %H:%M %Z})")
-    return due.timestamp(), None
+    if day is not None:
+        shown = _moments(wall, place)
+        if not shown:
+            raise UsageError(
+                f"--at: the clocks skip this time: {text.strip()}",
+                hint="they go forward over it for summer time: name a time before or after",
+            )
+        due_s = next((moment for moment in shown if moment > now.timestamp()), None)
+        if due_s is None:
+            raise UsageError(f"--at: {text.strip()} has passed (it is {now:%Y-%m-%d %H:%M %Z})")
+        return due_s, None
+    today = now.astimezone(place)
+    days = (datetime(today.year, today.month, today.day, hour, minute) + timedelta(days=ahead) for ahead in range(3))
+    coming = (moment for each in days for moment in _moments(each, place))  # one of the days may not have that time
+    return next(moment for moment in coming if moment > now.timestamp()), None
 
 
-def _at(day: datetime, hour: int, minute: int, place: tzinfo | None) -> datetime:
-    wall = datetime(day.year, day.month, day.day, hour, minute)
-    return wall.astimezone() if place is None else wall.replace(tzinfo=place)
+def _moments(wall: datetime, place: tzinfo | None) -> list[float]:
+    """When the clocks there show it, Unix seconds: once, or around a change of summer time twice or never."""
+    found = set()
+    for fold in (0, 1):
+        told = wall.replace(fold=fold)
+        moment = (told.astimezone() if place is None else told.replace(tzinfo=place)).timestamp()
+        if datetime.fromtimestamp(moment, place).replace(tzinfo=None) == wall:
+            found.add(moment)
+    return sorted(found)
 
 
 def _zone(name: str | None, text: str) -> tzinfo | None:

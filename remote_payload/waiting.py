@@ -15,7 +15,7 @@ from remote_payload.failure import JobFailure, job_failure
 from remote_payload.gpu_queue import GpuQueue
 from remote_payload.refusal import Refusal
 from remote_payload.rundir import RunDir
-from remote_payload.runstate import current_state, run_at
+from remote_payload.runstate import current_state, read_spec, read_state, run_at
 from remote_payload.schema import Event, RunSpec
 from remote_payload.schema.waiting import Waiting
 
@@ -97,7 +97,7 @@ class Gate:
             self._event("start_in_the_past", f"asked to start at {_clock(due_s)}, launched at {_clock(time.time())}")
             return
         self._say(f"starts at {_clock(due_s)} (the host's time)")
-        offset_s = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
+        offset_s = first_s = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
         while (left_s := due_s - time.time()) > 0:
             pause(min(POLL_S, left_s))
             now_offset_s = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
@@ -105,16 +105,36 @@ class Gate:
                 self._event("clock_step", f"the host's clock was set by {now_offset_s - offset_s:+.0f} s while waiting")
                 offset_s = now_offset_s
         if -left_s > LATE_S:
-            self._event("late_start", f"asked to start at {_clock(due_s)}: {-left_s:.0f} s late, the host was asleep")
+            set_by_s = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME) - first_s
+            was_set = set_by_s > CLOCK_STEP_S and -left_s <= set_by_s + CLOCK_STEP_S + POLL_S
+            why = f"the host's clock was set by {set_by_s:+.0f} s" if was_set else "the host was asleep"
+            self._event("late_start", f"asked to start at {_clock(due_s)}: {-left_s:.0f} s late, {why}")
 
     def _for_runs(self, pause: Callable[[float], None]) -> None:
         for run_id in self._waiting.after:
             until_s = time.monotonic() + STARTING_S
+            has_looked = False
             while (going := self._is_going(run_id)) is not False:
+                if going and not has_looked:  # it has started, so what it waits for stands in its folder
+                    has_looked = True
+                    self._refuse_circle(run_id)
                 if going is None and time.monotonic() > until_s:
                     raise job_failure(f"cannot wait for {run_id}: it was claimed and never started")
                 self._say(f"waits for the end of {run_id}")
                 pause(POLL_S)
+
+    def _refuse_circle(self, run_id: str) -> None:
+        """Raises JobFailure where that run waits for this one, whoever stands between them."""
+        ways: list[tuple[str, ...]] = [(run_id,)]
+        seen = {run_id}
+        while ways:
+            way = ways.pop()
+            for further in _waited_for(self._root, way[-1]):
+                if further == self._spec.run_id:
+                    raise job_failure(f"these runs wait for each other: {' -> '.join((further, *way, further))}")
+                if further not in seen:
+                    seen.add(further)
+                    ways.append((*way, further))
 
     def _is_going(self, run_id: str) -> bool | None:
         """None = it was claimed and has not started."""
@@ -166,13 +186,35 @@ def start_of(waiting: Waiting, now_s: float) -> float | None:
         with contextlib.suppress(ValueError):
             told = time.strptime(waiting.start_local, form)
             if form != "%H:%M":
-                return time.mktime((*told[:6], 0, 0, -1))
+                shown = _moments(told[:5])
+                if not shown:
+                    raise job_failure(f"the clocks of this host skip the time of the start: {waiting.start_local}")
+                return next((due_s for due_s in shown if due_s > now_s), shown[0])
             today = time.localtime(now_s)
-            for days in (0, 1):
-                due_s = time.mktime((today.tm_year, today.tm_mon, today.tm_mday + days, *told[3:5], 0, 0, 0, -1))
-                if due_s > now_s:
-                    return due_s
+            for days in range(3):  # one of them may not have that time
+                day = time.localtime(time.mktime((*today[:2], today.tm_mday + days, 12, 0, 0, 0, 0, -1)))
+                for due_s in _moments((*day[:3], *told[3:5])):
+                    if due_s > now_s:
+                        return due_s
     raise job_failure(f"a start is `HH:MM` or `YYYY-MM-DDTHH:MM`, found: {waiting.start_local!r}")
+
+
+def _moments(wall: tuple[int, ...]) -> tuple[float, ...]:
+    """When the clock of this host shows year, month, day, hour, minute: once, or around summer time twice or never."""
+    about_s = time.mktime((*wall, 0, 0, 0, -1))  # type: ignore[arg-type]
+    around = (about_s + half_hours * 1800 for half_hours in range(-4, 5))
+    return tuple(moment for moment in around if time.localtime(moment)[:5] == wall)
+
+
+def _waited_for(root: Path, run_id: str) -> tuple[str, ...]:
+    """What a run that is not over waits for; none where it cannot be read."""
+    run = RunDir(root / "runs" / run_id)
+    try:
+        state = read_state(run)
+        waiting = read_spec(run).waiting
+    except (OSError, Refusal):
+        return ()
+    return () if waiting is None or (state is not None and state.is_terminal) else waiting.after
 
 
 def _clock(unix_s: float) -> str:

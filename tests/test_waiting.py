@@ -50,6 +50,30 @@ def test_a_time_of_some_zone(told: str, due: str) -> None:
     assert datetime.fromtimestamp(unix_s, UTC).strftime("%Y-%m-%d %H:%M") == due
 
 
+@pytest.mark.parametrize(
+    ("told", "now_utc", "due_utc"),
+    [
+        ("02:30", "2026-03-28 12:00", "2026-03-30 00:30"),  # skipped on the 29th
+        ("02:30 Europe/Berlin", "2026-03-28 12:00", "2026-03-30 00:30"),
+        ("02:30", "2026-10-24 12:00", "2026-10-25 00:30"),  # twice on the 25th: the first
+        ("02:30", "2026-10-25 00:45", "2026-10-25 01:30"),  # between the two: the second
+        ("02:30 Europe/Berlin", "2026-10-25 00:45", "2026-10-25 01:30"),
+        ("2026-10-25 02:30", "2026-10-25 00:45", "2026-10-25 01:30"),
+        ("02:30", "2026-10-25 01:45", "2026-10-26 01:30"),
+    ],
+)
+def test_a_time_around_a_change_of_the_clock(told: str, now_utc: str, due_utc: str) -> None:
+    moment_s, _ = moment(told, datetime.fromisoformat(f"{now_utc}+00:00").astimezone())
+    assert moment_s is not None
+    assert datetime.fromtimestamp(moment_s, UTC).strftime("%Y-%m-%d %H:%M") == due_utc
+
+
+@pytest.mark.parametrize("told", ["2026-03-29 02:30", "2026-03-29 02:30 Europe/Berlin"])
+def test_a_day_that_has_no_such_time(told: str) -> None:
+    with pytest.raises(Eagle3Error, match=f"--at: the clocks skip this time: {told}"):
+        moment(told, now("2026-03-20 12:00"))
+
+
 def test_the_next_time_across_a_change_of_summer_time() -> None:
     unix_s, _ = moment("12:00", now("2027-03-27 13:00"))
     assert unix_s is not None
@@ -143,3 +167,6 @@ def test_going_on_asks_for_as_many_gpus_and_not_for_the_time() -> None:
     assert same_gpus(earlier) == Waiting(gpus=2, when_free=True)
     assert same_gpus(Waiting(start_local="22:00")) is None
     assert same_gpus(None) is None
+    # A start that is taken over holds the GPUs: giving up at once would refuse to go on for as long as it runs.
+    assert same_gpus(Waiting(gpus=2), adopts=True) == Waiting(gpus=2, when_free=True)
+    assert same_gpus(Waiting(gpus=2)) == Waiting(gpus=2)

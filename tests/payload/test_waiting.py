@@ -1,6 +1,8 @@
 """What a run waits for, against a small nvidia-smi on PATH (none, hung, failing, busy), real locks and real states."""
 
+import calendar
 import dataclasses
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -8,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from remote_payload import processes
 from remote_payload.failure import JobFailure
 from remote_payload.leases import Leases, lease_holders
 from remote_payload.schema import Event, RunSpec, RunState, SelftestJob, to_json
@@ -31,7 +34,10 @@ class Host:
         monkeypatch.delenv("CUDA_DEVICE_ORDER", raising=False)
 
     def gate(self, run_id: str = "ours", environment: dict[str, str] | None = None, **wish: Any) -> Gate:
-        spec = RunSpec(
+        return Gate(self.folder, self.spec(run_id, environment, **wish), self.events.append, self.told.append)
+
+    def spec(self, run_id: str, environment: dict[str, str] | None = None, **wish: Any) -> RunSpec:
+        return RunSpec(
             run_id=run_id,
             job_kind="selftest",
             job_json=to_json(SelftestJob()),
@@ -42,7 +48,6 @@ class Host:
             created_unix_s=1.0,
             waiting=Waiting(leases=str(self.folder / "leases"), **wish),
         )
-        return Gate(self.folder, spec, self.events.append, self.told.append)
 
     def ended(self, run_id: str, phase: Any) -> None:
         run = self.folder / "runs" / run_id
@@ -246,6 +251,63 @@ def test_a_time_of_the_hosts_own_zone(monkeypatch: pytest.MonkeyPatch, told: str
         time.tzset()
 
 
+@pytest.mark.parametrize(
+    ("told", "now_utc", "due_utc"),
+    [
+        ("02:30", "2026-03-28 12:00", "2026-03-30 00:30"),  # skipped on the 29th
+        ("02:30", "2026-10-24 12:00", "2026-10-25 00:30"),  # twice on the 25th: the first
+        ("02:30", "2026-10-25 00:45", "2026-10-25 01:30"),  # between the two: the second
+        ("02:30", "2026-10-25 01:45", "2026-10-26 01:30"),
+        ("2026-10-25T02:30", "2026-10-24 12:00", "2026-10-25 00:30"),
+        ("2026-10-25T02:30", "2026-10-25 00:45", "2026-10-25 01:30"),
+        ("00:10", "2026-10-24 22:05", "2026-10-24 22:10"),
+    ],
+)
+def test_a_time_around_a_change_of_the_hosts_clock(
+    monkeypatch: pytest.MonkeyPatch, told: str, now_utc: str, due_utc: str
+) -> None:
+    now_s, due_s = (calendar.timegm(time.strptime(text, "%Y-%m-%d %H:%M")) for text in (now_utc, due_utc))
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    time.tzset()
+    try:
+        assert start_of(Waiting(start_local=told), now_s) == due_s
+        with pytest.raises(JobFailure, match="the clocks of this host skip the time of the start: 2026-03-29T02:30"):
+            start_of(Waiting(start_local="2026-03-29T02:30"), now_s)
+    finally:
+        monkeypatch.delenv("TZ")
+        time.tzset()
+
+
+def waiting_run(host: Host, run_id: str, *after: str) -> None:
+    """A run of the host that waits for others, its supervisor this very process."""
+    run = host.folder / "runs" / run_id
+    run.mkdir(parents=True)
+    me = processes.read_stat(os.getpid())
+    assert me is not None
+    state = RunState(
+        run_id=run_id,
+        sequence=1,
+        phase="queued",
+        boot_id=processes.boot_id(),
+        supervisor_pid=me.pid,
+        supervisor_start_ticks=me.start_ticks,
+    )
+    (run / "state.json").write_text(to_json(state))
+    (run / "spec.json").write_text(to_json(host.spec(run_id, after=after)))
+
+
+def test_runs_that_wait_for_each_other(host: Host) -> None:
+    waiting_run(host, "one", "two")
+    waiting_run(host, "two", "other", "ours")
+    waiting_run(host, "other")
+    with pytest.raises(JobFailure, match="these runs wait for each other: ours -> one -> two -> ours"):
+        host.gate(after=("one",)).wait(at_once)
+    with pytest.raises(AssertionError, match="it waits"):
+        host.gate("outside", after=("one",)).wait(at_once)
+    with pytest.raises(JobFailure, match="a run cannot wait for its own end: one"):
+        host.gate("one", after=("one",)).wait(at_once)
+
+
 def test_a_time_that_is_none() -> None:
     with pytest.raises(JobFailure, match="`HH:MM`"):
         start_of(Waiting(start_local="25:00"), 0.0)
@@ -270,6 +332,17 @@ def test_a_clock_that_is_set_while_waiting_is_told(host: Host, monkeypatch: pyte
     names = [event.name for event in host.events]
     assert names == ["clock_step", "late_start"]
     assert "+2000 s" in host.events[0].message
+    assert host.events[1].message.endswith("1000 s late, the host's clock was set by +2000 s")
+
+
+def test_a_late_start_of_a_host_that_slept(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While it sleeps both clocks go on."""
+    real, boot, asleep_s = time.time, time.clock_gettime, [0.0]
+    monkeypatch.setattr("remote_payload.waiting.time.time", lambda: real() + asleep_s[0])
+    monkeypatch.setattr("remote_payload.waiting.time.clock_gettime", lambda clock: boot(clock) + asleep_s[0])
+    host.gate(start_unix_s=real() + 1000).wait(lambda _: asleep_s.__setitem__(0, 2000.0))
+    assert [event.name for event in host.events] == ["late_start"]
+    assert host.events[0].message.endswith("1000 s late, the host was asleep")
 
 
 @pytest.mark.parametrize(
