@@ -120,11 +120,13 @@ def greedy_and_sampled(known: Known) -> CheckResult:
     if served.result.workload.sha256 != sampled.result.workload.sha256 or cold == hot:
         return SAMPLING.cannot_tell("the two runs differ in their prompts, or not in temperature",
                                     needs="the same prompts at another --temperature")  # fmt: skip
-    lengths = []
+    counted = []
     for side in sides:
         loads = [load for load in side.figures.loads if load.side == "spec"]
-        lengths.append(_length([item for load in loads[:1] for item in load.requests if _has_drafts(item)]))
-    difference = unpaired_difference(lengths[1], lengths[0])
+        counted.append(_by_prompt([item for load in loads[:1] for item in load.requests if _has_drafts(item)]))
+    both = sorted(counted[0].keys() & counted[1].keys())
+    cold_sums, hot_sums = (([rows[n][0] for n in both], [rows[n][1] for n in both]) for rows in counted)
+    difference = paired_difference(hot_sums, cold_sums)
     what = f"temperature {hot:g} minus {cold:g}"
     return _judged(SAMPLING, difference, what, "note", LARGE)
 
@@ -185,13 +187,19 @@ def _sums(requests: Sequence[RequestSample]) -> tuple[list[int], list[int]]:
 
 
 def _length(requests: Sequence[RequestSample]) -> Estimate:
-    """Accept length over prompts; answers to one prompt are one."""
+    """Accept length over prompts."""
+    rows = _by_prompt(requests).values()
+    return pooled_ratio([row[0] for row in rows], [row[1] for row in rows])
+
+
+def _by_prompt(requests: Sequence[RequestSample]) -> dict[int, list[int]]:
+    """(verify steps + accepted, verify steps), a prompt each: answers to one prompt are one."""
     found: dict[int, list[int]] = {}
     for item in requests:
         row = found.setdefault(item.prompt, [0, 0])
         row[0] += (item.verify_steps or 0) + (item.correct_drafts or 0)
         row[1] += item.verify_steps or 0
-    return pooled_ratio([row[0] for row in found.values()], [row[1] for row in found.values()])
+    return found
 
 
 def _halves(item: RequestSample) -> tuple[tuple[int, ...], tuple[int, ...]]:

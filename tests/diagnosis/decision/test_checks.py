@@ -1,0 +1,162 @@
+"""K14 to K19 on served benchmarks: which of them is told, and that too little is no finding."""
+
+import random
+from dataclasses import replace
+
+import pytest
+
+from orchestrator.compare.served import served_figures
+from orchestrator.diagnosis.decision.decide import decide
+from orchestrator.diagnosis.decision.drifts import by_age, by_context, by_position, greedy_and_sampled
+from orchestrator.diagnosis.decision.economics import economics
+from orchestrator.diagnosis.decision.inputs import Known
+from orchestrator.diagnosis.decision.serving_checks import formats, metric, template
+from tests.diagnosis.decision.scenes import offline, served, served_of, sound, story
+from tests.support.made_bench import SHAPE, chain_histogram, made_bench, made_point, made_request, made_server
+
+RUNS = dict(zip(SHAPE, (3, 1, 4), strict=True)) | {"dtype": "bfloat16"}
+
+
+def asked(prompt, accept, *, point=0, tokens=30, **more):
+    histogram = chain_histogram(random.Random(f"{prompt} {point}"), 30, accept)
+    return made_request(point, prompt, histogram=histogram, prompt_tokens=tokens, index=prompt, **more)
+
+
+def served_with(runs=None, **workload):
+    some = tuple(asked(n, (0.8, 0.7, 0.6)) for n in range(24))
+    result = made_bench([made_server(asked=RUNS, runs=RUNS | (runs or {}))], [made_point(0, some)])
+    return served_of(replace(result, workload=replace(result.workload, **workload)), some)
+
+
+def test_both_lengths_are_named_and_told_apart():
+    assert metric(served()).outcome == "passed"
+    short = tuple(made_request(0, n, tokens=12, histogram=(2, 2, 1, 0)) for n in range(8))  # 2.40 a step, 1.80 drafts
+    found = metric(served_of(made_bench([made_server()], [made_point(0, short)]), short))
+    assert (found.outcome, found.severity, found.check) == ("finding", "note", "K14")
+    assert "accept length 1.80, tokens per verify 2.40" in found.summary
+    old = tuple(replace(item, correct_drafts=None, histogram=None) for item in short)
+    assert metric(served_of(made_bench([made_server()], [made_point(0, old)]), old)).outcome == "cannot_tell"
+    none = tuple(made_request(0, n) for n in range(8))
+    assert metric(served_of(made_bench([made_server()], [made_point(0, none)]), none)).outcome == "cannot_tell"
+
+
+@pytest.mark.parametrize(
+    ("form", "outcome"),
+    [("token_ids", "passed"), ("messages", "cannot_tell"), ("text", "cannot_tell"), ("random", "cannot_tell")],
+)
+def test_a_template_is_only_out_of_doubt_where_ids_were_sent(form, outcome):
+    found = template(served_with(form=form))
+    assert (found.check, found.outcome) == ("K16", outcome)
+    assert (found.needs is not None) == (outcome == "cannot_tell")
+
+
+@pytest.mark.parametrize(
+    ("runs", "words"),
+    [
+        ({"kv_cache_dtype": "fp8_e4m3"}, "the KV cache is served in fp8_e4m3"),
+        ({"quantization": "awq"}, "the target is served in awq"),
+        ({"speculative_draft_model_quantization": "fp8"}, "the drafter is served in fp8"),
+    ],
+)
+def test_coarse_formats_are_named_with_all_the_others(runs, words):
+    (found,) = formats(served_with(runs), offline())
+    assert found.severity == "minor"
+    assert words in found.summary
+    names = {item.name for item in found.evidence}
+    assert {"dtype as served", "captured states", "drafter's tensors"} <= names
+    assert decide(Known(served=served_with(runs))).causes == ()  # a format alone proves nothing
+
+
+def test_sixteen_bits_pass_and_a_server_that_tells_nothing_cannot_be_judged():
+    (fine,) = formats(served_with(), None)
+    assert fine.outcome == "passed"
+    (silent,) = formats(served_of(made_bench([made_server()], []), ()), None)
+    assert silent.outcome == "passed"  # it tells quantization
+    bare = replace(made_server(), arguments=())
+    (untold,) = formats(served_of(made_bench([bare], []), ()), None)
+    assert untold.outcome == "cannot_tell"
+
+
+def test_acceptance_that_falls_with_the_context():
+    some = [asked(n, (0.9, 0.9) if n < 12 else (0.3, 0.2), tokens=100 if n < 12 else 4000) for n in range(24)]
+    found = by_context(some, None)
+    assert (found.outcome, found.severity) == ("finding", "minor")
+    assert found.effect is not None
+    assert found.effect > 1
+    steady = [asked(n, (0.8, 0.7), tokens=100 if n < 12 else 4000) for n in range(24)]
+    assert by_context(steady, None).outcome in ("passed", "cannot_tell")
+    assert by_context([asked(n, (0.8,)) for n in range(24)], None).outcome == "cannot_tell"
+    assert by_context([], None).outcome == "cannot_tell"
+
+
+@pytest.mark.parametrize(("accept", "severity"), [((0.05, 0.05), "serious"), ((0.9, 0.9), "minor")])
+def test_requests_beyond_the_drafters_context_weigh_only_where_they_accept_less(accept, severity):
+    some = [asked(n, (0.9, 0.9) if n < 12 else accept, tokens=100 if n < 12 else 4000) for n in range(24)]
+    found = by_context(some, 2048)
+    assert "12 of 24 requests are longer than the 2048 tokens" in found.summary
+    assert found.severity == severity
+
+
+def test_acceptance_by_position_needs_a_chunk_a_step():
+    falling = []
+    for n in range(8):
+        item = asked(n, (0.8,))
+        steps = item.verify_steps
+        assert steps is not None
+        falling.append(replace(item, chunk_tokens=(1, *([3] * (steps // 2)), *([1] * (steps - steps // 2)))))
+    found = by_position(falling)
+    assert (found.outcome, found.severity) == ("finding", "note")
+    assert by_position([replace(item, chunk_tokens=(64,)) for item in falling]).outcome == "cannot_tell"
+    assert by_position(falling[:3]).outcome == "cannot_tell"
+
+
+def load_of(*repeats, start=0):
+    """One load whose repeats were measured on one start of the server."""
+    points = [made_point(n, some, repeat=n, start=start) for n, some in enumerate(repeats)]
+    requests = tuple(item for some in repeats for item in some)
+    return served_figures(made_bench([made_server()], points), requests).loads[0]
+
+
+def test_a_server_that_ages_is_the_engines_fault():
+    young = [asked(n, (0.9, 0.9), point=0) for n in range(12)]
+    old = [replace(asked(n, (0.4, 0.3), point=1), point=1) for n in range(12)]
+    found = by_age(load_of(young, old), greedy=True)
+    assert (found.outcome, found.severity, found.cause) == ("finding", "serious", "engine")
+    same = [replace(item, point=1) for item in young]
+    assert by_age(load_of(young, same), greedy=True).outcome == "passed"
+    assert by_age(load_of(young, same), greedy=False).outcome == "cannot_tell"
+    assert by_age(load_of(young), greedy=True).outcome == "cannot_tell"
+    others = [replace(item, point=1, prompt=item.prompt + 50) for item in young]
+    assert by_age(load_of(young, others), greedy=True).outcome == "cannot_tell"
+
+
+def test_greedy_against_sampled_wants_the_same_prompts():
+    cold = served()
+
+    def worse(requests):
+        return tuple(
+            replace(item, histogram=(sum(item.histogram),), correct_drafts=0) if item.histogram else item
+            for item in requests
+        )
+
+    hot = served(change=worse, temperature=0.8)
+    found = greedy_and_sampled(Known(served=cold, sampled=hot))
+    assert (found.outcome, found.severity) == ("finding", "note")
+    assert "temperature 0.8 minus 0" in found.summary
+    other = served(change=worse, temperature=0.8, sha256="ab" * 32)
+    assert greedy_and_sampled(Known(served=cold, sampled=other)).outcome == "cannot_tell"
+    assert greedy_and_sampled(Known(served=cold)).outcome == "cannot_tell"
+    assert greedy_and_sampled(Known(served=cold, sampled=served(temperature=0.8))).outcome == "passed"
+
+
+def test_the_break_even_is_r_of_the_lowest_load():
+    found = economics(story())
+    assert found is not None
+    assert found.answer == "cannot"
+    assert found.load.pairing.step_cost == pytest.approx(1.369 / (51.5 / 90), abs=0.01)
+    assert found.mended is not None
+    assert found.mended.value == pytest.approx(1.776, abs=0.01)
+    healthy = economics(sound())
+    assert healthy is not None
+    assert healthy.mended is None  # what is served is what reads best
+    assert economics(Known(served=served(plain=()))) is None
