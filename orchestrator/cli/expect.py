@@ -106,12 +106,14 @@ def junit_of_errors(run: str, path: Path | None) -> "Iterator[None]":
 
 def require_holding(found: "Sequence[Judgment]") -> None:
     """Raise ExpectationError where anything does not hold, or cannot be told."""
+    from orchestrator.compare.counted import counted
     from orchestrator.report.expect_text import expected_words
 
     bad = [item for item in found if item.outcome != "passed"]
     if bad:
         words = "; ".join(expected_words(item) for item in bad[:3])
-        raise ExpectationError(f"{len(bad)} of {len(found)} expectations do not hold, or cannot be told: {words}")
+        told = counted(len(found), "expectation does", "expectations do")
+        raise ExpectationError(f"{len(bad)} of {told} not hold, or cannot be told: {words}")
 
 
 def _conditions(

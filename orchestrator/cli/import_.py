@@ -7,6 +7,7 @@ import click
 
 from orchestrator.cli import console
 from orchestrator.cli.options import json_option
+from orchestrator.compare.counted import counted
 from orchestrator.errors import NotFoundError, UsageError
 from orchestrator.store import Store
 
@@ -86,7 +87,7 @@ def _show(found: "MeasurementSet", run_id: str, is_new: bool | None, file: str) 
     console.out(f"{said}: {run_id} ({found.tool}, {len(found.measurements)} measurements)")
     for one in found.measurements:
         case = ", ".join(f"{fact.name} {fact.value}" for fact in one.case) or "one load"
-        console.out(f"  {case}: {len(one.series)} metrics")
+        console.out(f"  {case}: {counted(len(one.series), 'metric')}")
         at = f"{file}: {case}" if file else case
         for text in one.invalid:
             console.warn(f"{at}: no valid measurement: {text}")

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from orchestrator.cli import console
+from orchestrator.compare.counted import counted
 from orchestrator.errors import InvalidRunError, UsageError
 from orchestrator.store import Store
 
@@ -119,4 +120,4 @@ def reindex() -> None:
                 console.note(f"{run.run_id}: {error.message}")
     known = store.list()
     broken = sum(run.problem is not None for run in known)
-    console.note(f"{len(known)} runs, {broken} unreadable; judged now: {judged}; leftovers swept: {swept}")
+    console.note(f"{counted(len(known), 'run')}, {broken} unreadable; judged now: {judged}; leftovers swept: {swept}")

@@ -1,4 +1,7 @@
-"""What a metric counts, in words. Two series are the same metric only if these words are the same, whoever measured."""
+"""What a metric counts, in words. Two series are the same metric only if these words are the same, whoever measured.
+
+So the words never change, not even where one is counted: `read_out` is for people.
+"""
 
 ACCEPT_LENGTH_POOLED = "1 + accepted drafts / verify steps, bonus token in, summed over requests"
 ACCEPT_LENGTH_PER_VERIFY = "completion tokens / verify steps, summed over requests"
@@ -20,3 +23,8 @@ USER_THROUGHPUT = "tokens a second of one request after its first chunk, {summar
 SPEEDUP = "output throughput / that of plain decoding in the same repeat"
 CACHED_SHARE = "prompt tokens from the prefix cache / prompt tokens"
 IDENTICAL_OUTPUTS = "share of prompts with the same output ids as plain decoding, greedy"
+
+
+def read_out(definition: str) -> str:
+    """A definition as people read it: of one draft, not of 1 drafts."""
+    return definition.replace("first 1 drafts", "first draft").replace(" 1 drafts", " 1 draft")

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
 from orchestrator.compare import definitions
+from orchestrator.compare.counted import counted
 from orchestrator.compare.figures import ReadingFigures, first_step_sums, mean_sums, walk_sums
 from orchestrator.compare.walk import Walk
 from orchestrator.records.measurement import Fact, Measurement, Series
@@ -53,7 +54,7 @@ def _measurement(result: StandaloneResult, split: SplitFigures, soft: Mapping[st
         hard=_facts(_hard(result, split, keys)),
         soft=_facts({**_soft(result, split), **soft}),
         invalid=() if split.rows else ("no row could be used",),
-        warnings=(f"{skipped} of {split.facts.found} rows were skipped",) if skipped else (),
+        warnings=(f"{skipped} of {counted(split.facts.found, 'row was', 'rows were')} skipped",) if skipped else (),
         histogram=_histogram(served.walk),
     )
 

@@ -8,6 +8,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from orchestrator.compare.counted import counted
 from orchestrator.compare.served_pairing import speedup_of
 from orchestrator.compare.served_speed import mean_of_repeats
 from orchestrator.compare.stats import Estimate
@@ -45,7 +46,7 @@ class HarnessFigures:
         if not self.output_throughput:
             return "no throughput in its file" if self.file else "no file"
         if None not in (self.completed, self.requests) and (self.completed or 0) < (self.requests or 0):
-            return f"{self.completed} of {self.requests} requests completed"
+            return f"{self.completed} of {counted(self.requests or 0, 'request')} completed"
         return None
 
     @property

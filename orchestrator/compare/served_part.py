@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from orchestrator.compare.counted import counted
 from remote_payload.schema.bench import BenchResult, RequestSample
 
 EARLY = "the run ended early"
@@ -25,16 +26,15 @@ class Part:
     @property
     def words(self) -> str:
         """e.g. `2 of 3 repeats finished, 5 of 6 points`."""
-        points = f"{self.done} of {self.planned} {'calls' if self.repeats_done is None else 'points'}"
+        points = f"{self.done} of {counted(self.planned, 'call' if self.repeats_done is None else 'point')}"
         if self.repeats_done is None or self.repeats < 2:
             told = f"{points} finished"
         else:
             told = f"{self.repeats_done} of {self.repeats} repeats finished, {points}"
         if not self.lost_requests:
             return told
-        subject = "1 request" if self.lost_requests == 1 else f"{self.lost_requests} requests"
         counts = "counts" if self.lost_requests == 1 else "count"
-        return f"{told}; {subject} of the next one came back and {counts} nowhere"
+        return f"{told}; {counted(self.lost_requests, 'request')} of the next one came back and {counts} nowhere"
 
 
 def unfinished(result: BenchResult, requests: Sequence[RequestSample]) -> Part | None:

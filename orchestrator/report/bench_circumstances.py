@@ -1,5 +1,6 @@
 """Under what circumstances a served benchmark was made: server, workload, client, machine, warnings."""
 
+from orchestrator.compare.counted import counted
 from orchestrator.compare.served import effective
 from orchestrator.report.bench_content import BenchReport
 from orchestrator.report.bench_machine import machine_lines
@@ -39,7 +40,7 @@ def _server(result: BenchResult) -> str:
         words.append(f"{algorithm} with steps {steps}, topk {topk}, draft tokens {tokens} in effect")
         words.append(f"drafter {effective(spec, 'speculative_draft_model_path') or UNKNOWN}")
     starts = len(result.servers)
-    words.append("attached" if server.attached else f"{starts} start{'' if starts == 1 else 's'}")
+    words.append("attached" if server.attached else counted(starts, "start"))
     return ", ".join(words)
 
 
@@ -49,7 +50,7 @@ def _workload(result: BenchResult) -> str:
     sampling = "greedy" if workload.temperature == 0 else f"temperature {workload.temperature:g}"
     template = f", {workload.template} chat template" if workload.template else ""
     return (
-        f"{workload.prompts} prompt{'' if workload.prompts == 1 else 's'} ({workload.form}{template}) of "
+        f"{counted(workload.prompts, 'prompt')} ({workload.form}{template}) of "
         f"{workload.source}{_requests_words(result)}, at most "
         f"{workload.max_new_tokens} new tokens, {ends}, {sampling}, seed {workload.seed}, "
         f"sha256 {workload.sha256[:12]}"

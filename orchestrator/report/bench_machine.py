@@ -3,6 +3,7 @@
 import statistics
 from collections.abc import Callable, Sequence
 
+from orchestrator.compare.counted import counted
 from orchestrator.diagnosis.served_whole import reasons_in_words
 from orchestrator.report.words import UNKNOWN
 from remote_payload.schema.bench import BenchResult
@@ -26,7 +27,7 @@ _FIGURES: tuple[tuple[str, str, Callable[[MachineSample], float | None]], ...] =
 def machine_lines(result: BenchResult, samples: Sequence[MachineSample]) -> list[tuple[str, str]]:
     """A line for the host, one for each GPU: least / median / most of its samples, and why its clock was below."""
     gpus = ", ".join(result.gpus) or ANSWERS.get(result.gpu_answer or "ok", "none")
-    lines = [("machine", f"{result.host_cpus} CPUs, GPUs: {gpus}, {len(samples)} samples")]
+    lines = [("machine", f"{counted(result.host_cpus, 'CPU')}, GPUs: {gpus}, {counted(len(samples), 'sample')}")]
     for gpu in sorted({item.gpu for item in samples if item.gpu is not None}):
         own = [item for item in samples if item.gpu == gpu]
         told = [text for name, unit, of in _FIGURES if (text := _spread(name, unit, [of(item) for item in own]))]

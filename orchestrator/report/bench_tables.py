@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from orchestrator.compare.counted import counted
 from orchestrator.compare.served import LoadFigures, PairedLoad
 from orchestrator.compare.served_harness import HarnessFigures, HarnessLoad, harness_loads, harness_speedups
 from orchestrator.compare.served_pairing import Pairing
@@ -98,7 +99,7 @@ def load_name(load: LoadFigures | HarnessFigures) -> str:
         return UNKNOWN
     if load.concurrency is None:
         return f"{load.request_rate:g}/s"
-    return f"{load.concurrency} user{'' if load.concurrency == 1 else 's'}"
+    return counted(load.concurrency, "user")
 
 
 def spread_words(spread: Spread, scale: float = 1) -> str:
@@ -129,4 +130,4 @@ def _tokens_each(load: LoadFigures) -> str:
 
 
 def _out_of(share: Proportion) -> str:
-    return f"{share.hits} of {share.n} prompts" if share.n else UNKNOWN
+    return f"{share.hits} of {counted(share.n, 'prompt')}" if share.n else UNKNOWN

@@ -2,6 +2,7 @@
 
 import textwrap
 
+from orchestrator.compare.counted import counted
 from orchestrator.compare.served_acceptance import LEAST_STEPS, Acceptance
 from orchestrator.report.bench_circumstances import bench_circumstances
 from orchestrator.report.bench_content import BenchReport
@@ -76,7 +77,7 @@ def _depths(found: Acceptance) -> list[str]:
         return ["  by depth: not told by this version of SGLang" if found.histogram is None else "  nothing accepted"]
     rows = [["depth", "accepted so deep", "given the one before"]]
     for depth in found.depths:
-        few = f"- ({depth.conditional.n} steps, fewer than {LEAST_STEPS})"
+        few = f"- ({counted(depth.conditional.n, 'step')}, fewer than {LEAST_STEPS})"
         rows.append(
             [str(depth.depth), proportion(depth.joint), proportion(depth.conditional) if depth.is_shown else few]
         )

@@ -1,5 +1,6 @@
 """Under what circumstances a standalone test was made: rows, machine, time, memory, warnings."""
 
+from orchestrator.compare.counted import counted
 from orchestrator.diagnosis.mis_wired import states_text
 from orchestrator.report.content import StandaloneReport
 from orchestrator.report.head import labelled
@@ -61,8 +62,8 @@ def time_words(result: StandaloneResult) -> str:
 
 def _resumed(run: str, rows: int | None) -> str:
     """How much of the figures another run measured."""
-    counted = "its finished rows were" if rows is None else "1 row was" if rows == 1 else f"{rows} rows were"
-    return f"from {run}: {counted} measured there"
+    which = "its finished rows were" if rows is None else counted(rows, "row was", "rows were")
+    return f"from {run}: {which} measured there"
 
 
 def _serves(report: StandaloneReport) -> list[tuple[str, str]]:

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 from orchestrator.compare.asked import Asked
 from orchestrator.compare.comparison import TWO_NUMBERS, CaseComparison, Comparison, Difference, SetComparison
+from orchestrator.compare.counted import counted
+from orchestrator.compare.definitions import read_out
 from orchestrator.compare.diff import UNSURE, decides
 from orchestrator.compare.matching import case_words
 from orchestrator.compare.pooling import Case
@@ -78,7 +80,7 @@ def change_figure(change: Estimate, *, points: bool) -> str:
 def samples(item: Comparison) -> str:
     """e.g. `80 pairs`, `5 v 5`, `5 v number`."""
     if item.pairs is not None:
-        return f"{item.pairs} pairs"
+        return counted(item.pairs, "pair")
     if item.method == TWO_NUMBERS:
         return "number v number"
     if item.level == "summary" and 1 in (item.n_ours, item.n_theirs):
@@ -113,7 +115,7 @@ def definition(case: CaseComparison, metric: str) -> str:
     for side in (case.ours, case.theirs):
         for series in side.series:
             if series.metric == metric and series.definition:
-                return series.definition
+                return read_out(series.definition)
     return ""
 
 

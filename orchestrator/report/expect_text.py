@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from orchestrator.compare.condition import UNITS, Condition
+from orchestrator.compare.counted import counted
 from orchestrator.compare.expect import Judgment
 from orchestrator.compare.matching import case_words
 from orchestrator.compare.stats import Estimate
@@ -28,7 +29,7 @@ def runs_words(reference: str, run_ids: Sequence[str]) -> str:
 def expect_text(run: str, judgments: Sequence[Judgment], width: int = 80) -> str:
     """How many hold, then each with its figure or the reason why it cannot be told."""
     holding = sum(item.outcome == "passed" for item in judgments)
-    lines = wrapped(f"{holding} of {len(judgments)} expectations hold: {run}", width)
+    lines = wrapped(f"{holding} of {counted(len(judgments), 'expectation holds', 'expectations hold')}: {run}", width)
     for item in judgments:
         lines += wrapped(f"{WORDS[item.outcome]}: {judgment_words(item)}", width, "  ")
     return "\n".join(lines)

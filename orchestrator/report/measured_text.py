@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from orchestrator.compare.definitions import read_out
 from orchestrator.compare.matching import case_words
 from orchestrator.records.measurement import Measurement, MeasurementSet, Series
 from orchestrator.report.lines import wrapped
@@ -33,7 +34,7 @@ def measured_text(measured: MeasurementSet, width: int) -> str:
     if len(measured.measurements) > SHOWN_CASES:
         lines += ["", f"and {len(measured.measurements) - SHOWN_CASES} more cases; --json has them all"]
     definitions = {item.metric: item.definition for one in measured.measurements for item in one.series}
-    told = [f"{name}: {words}" for name, words in definitions.items() if words]
+    told = [f"{name}: {read_out(words)}" for name, words in definitions.items() if words]
     told += [f"unknown: {words}" for words in measured.unknown]
     lines += ["", *(line for text in told for line in wrapped(text, width))]
     return "\n".join(lines).rstrip()

@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
+from orchestrator.compare.definitions import read_out
 from orchestrator.compare.matching import case_words
 from orchestrator.compare.pivot import Cell, PivotTable
 from orchestrator.report.diff_words import cell_within, change_words, p_words, samples, unsure_words
@@ -25,14 +26,14 @@ def pivot_text(tables: Sequence[PivotTable], width: int = 80, *, markdown: bool 
         return "no load to show"
     lines: list[str] = []
     for table in tables:
-        rest = case_words(table.rest)
+        rest, meaning = case_words(table.rest), read_out(table.definition)
         title = f"{table.metric} by {table.key}{f', {rest}' if rest else ''}"
         rows, remarks = _rows(table), [*_unsure(table), *_barred(table)]
         if markdown:
-            lines += [f"**{escaped(title)}** ({escaped(table.definition)})", "", *markdown_table(rows), ""]
+            lines += [f"**{escaped(title)}** ({escaped(meaning)})", "", *markdown_table(rows), ""]
             lines += [f"- {escaped(text)}" for text in remarks] + [""] * bool(remarks)
         else:
-            lines += [*wrapped(title, width), *wrapped(table.definition, width, "  "), *listed(rows, width)]
+            lines += [*wrapped(title, width), *wrapped(meaning, width, "  "), *listed(rows, width)]
             lines += [line for text in remarks for line in wrapped(text, width, "  ")] + [""]
     single = len(tables[0].columns) == 1
     legend = LEGEND.format(against="against the first row" if single else f"against {tables[0].columns[0]}")

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from orchestrator.compare.counted import counted
 from orchestrator.compare.stats import CONFIDENCE, Estimate
 from orchestrator.diagnosis.measured import Split
 from orchestrator.diagnosis.mis_wired import state_names
@@ -54,7 +55,7 @@ def _accepted(effect: Effect, best: MeasuredReading) -> tuple[str, str, str, str
     ahead = _value(effect.difference)
     ours = _value(best.figures.accept_length_mean) - 1
     assert effect.difference is not None  # it is proven
-    change_words = moved(effect.difference, "a position") + f", {effect.difference.rows} rows"
+    change_words = moved(effect.difference, "a position") + f", {counted(effect.difference.rows, 'row')}"
     return ("accepted drafts", number(ours - ahead), number(ours), change_words)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from orchestrator.compare.counted import counted
 from orchestrator.compare.stats import Estimate, Proportion
 
 UNKNOWN = "unknown"
@@ -49,7 +50,7 @@ def change(estimate: Estimate, unit: str) -> str:
     """A difference in hundredths with its interval, e.g. `+45.7 points, 95 % interval +40.1 to +51.2, 12 rows`."""
     if estimate.value is None:
         return UNKNOWN
-    rows = "1 row" if estimate.rows == 1 else f"{estimate.rows} rows"
+    rows = counted(estimate.rows, "row")
     if estimate.low is None or estimate.high is None:
         return f"{100 * estimate.value:+.1f} {unit}, no interval from {rows}"
     return f"{moved(estimate, unit, scale=100, digits=1)}, {rows}"

@@ -45,7 +45,7 @@ def test_the_run_that_a_word_meant_is_named(store: Store, eagle: Eagle, tmp_path
     xml = tmp_path / "out.xml"
     that = "best.first_step_accuracy >= 60 %"
     asked = ("expect", "last", "--that", that, "--that", f" {that} ", "--junit", str(xml))
-    assert eagle(*asked).out.startswith("1 of 1 expectations hold: last (high)\n")
+    assert eagle(*asked).out.startswith("1 of 1 expectation holds: last (high)\n")
     suite = ElementTree.fromstring(xml.read_bytes())
     assert (suite.get("name"), suite.get("tests")) == ("eagle3-remote last (high)", "1")
     assert [one.get("value") for one in suite.iter("property")] == ["high"]

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from orchestrator.compare.comparison import Test
+from orchestrator.compare.counted import counted
 from orchestrator.compare.statistics.effect import tail
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def wilcoxon(ours: Sequence[float], theirs: Sequence[float], *, exact_up_to: int
         differences = np.round(differences / step)
     nonzero = differences[differences != 0]
     n, zeros = len(nonzero), len(differences) - len(nonzero)
-    left_out = f"{zeros} pairs without a difference left out" if zeros else ""
+    left_out = f"{counted(zeros, 'pair')} without a difference left out" if zeros else ""
     if not n:
         return Test(name=WILCOXON, p=None, note="no pair differs" if zeros else "no pairs")
     doubled = _doubled_ranks(np.abs(nonzero))
@@ -51,7 +52,7 @@ def wilcoxon(ours: Sequence[float], theirs: Sequence[float], *, exact_up_to: int
     sums[0] = 1.0
     for rank in doubled.astype(int):
         sums[rank:] += sums[:-rank].copy()
-    return _exact(WILCOXON, sums, int(positive), statistic, f"{n} pairs", left_out)
+    return _exact(WILCOXON, sums, int(positive), statistic, counted(n, "pair"), left_out)
 
 
 def mann_whitney(ours: Sequence[float], theirs: Sequence[float], *, exact_up_to: int = EXACT_RUNS) -> Test:

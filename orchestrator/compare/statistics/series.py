@@ -4,6 +4,7 @@ import math
 from dataclasses import replace
 
 from orchestrator.compare.comparison import Comparison, Verdict
+from orchestrator.compare.counted import counted
 from orchestrator.compare.metrics import Metric
 from orchestrator.compare.statistics.effect import alike_change, change_of
 from orchestrator.compare.statistics.equivalence import equivalence_p
@@ -56,9 +57,11 @@ def _findings(metric: Metric, ours: Series, theirs: Series) -> Findings:
     if min(pairs.ours.counted, pairs.theirs.counted) >= MIN_ROWS or pairs.prompts == fewer:
         found = paired_findings(metric, pairs)
         left = len(ours.y) + len(theirs.y) - 2 * pairs.prompts
-        return _noted(found, f"{left} prompts that only one side answered are left out") if left else found
+        told = counted(left, "prompt that only one side answered is", "prompts that only one side answered are")
+        return _noted(found, f"{told} left out") if left else found
     found = unpaired_findings(metric, ours, theirs)
-    return _noted(found, f"only {pairs.prompts} prompts are on both sides: compared as independent, which sees less")
+    shared = counted(pairs.prompts, "prompt is", "prompts are")
+    return _noted(found, f"only {shared} on both sides: compared as independent, which sees less")
 
 
 def _judged(metric: Metric, ours: Series, theirs: Series, margin: float, found: Findings) -> Comparison:

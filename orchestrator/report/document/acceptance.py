@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from orchestrator.compare.counted import counted
 from orchestrator.compare.served_acceptance import LEAST_STEPS, depth_profile
 from orchestrator.compare.stats import Proportion
 from orchestrator.report.content import columns
@@ -130,7 +131,7 @@ def _profile_table(name: str, histogram: tuple[int, ...], *, folded: bool) -> Ta
 
 
 def _few(share: Proportion) -> str:
-    return f"hidden: {share.n} steps, fewer than {LEAST_STEPS}"
+    return f"hidden: {counted(share.n, 'step')}, fewer than {LEAST_STEPS}"
 
 
 def _lengths(shown: Profiles) -> Chart:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from orchestrator.compare.counted import counted
 from orchestrator.compare.served_pairing import Pairing, speedup_of, step_cost_of
 from orchestrator.compare.stats import Estimate, wilson
 from orchestrator.records.measurement import Fact, Measurement, MeasurementSet, Series
@@ -161,7 +162,7 @@ def _economy_chart(shown: list[Economy], *, several: bool) -> Chart:
 def _economy_table(found: list[Economy], *, several: bool) -> Table:
     rows = []
     for one in found:
-        pairs = "1 pair" if one.speedup.rows == 1 else f"{one.speedup.rows} pairs"
+        pairs = counted(one.speedup.rows, "pair")
         rows.append(
             (
                 one.name,

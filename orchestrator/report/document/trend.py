@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
+from orchestrator.compare.definitions import read_out
 from orchestrator.compare.matching import PREFERRED
 from orchestrator.compare.metrics import metric_of
 from orchestrator.records.measurement import Fact, Measurement, MeasurementSet
@@ -68,7 +69,7 @@ def _chart(number: int, key: Key, runs: Sequence[Subject], moves: Sequence[Basel
         if found.value is None:
             continue
         scale, unit = scale_of(series.unit)
-        definition = definition or series.definition
+        definition = definition or read_out(series.definition)
         at.append(float(place))
         value.append(scale * found.value)
         low.append(None if found.low is None else scale * found.low)

@@ -79,7 +79,7 @@ def test_the_approximation_comes_near_the_exact_count_where_it_takes_over() -> N
 def test_rounding_noise_makes_no_ranks() -> None:
     ours, theirs = [0.1 + 0.2, 0.3, 0.7, 1.1], [0.3, 0.1 + 0.2, 0.7, 1.0]
     found = wilcoxon(ours, theirs)
-    assert found.note == "exact; 3 pairs without a difference left out; 1 pairs can never fall below p = 1"
+    assert found.note == "exact; 3 pairs without a difference left out; 1 pair can never fall below p = 1"
     assert mann_whitney([0.1 + 0.2] * 2, [0.3] * 2).note == "all values are equal"
 
 
