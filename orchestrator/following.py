@@ -31,6 +31,8 @@ SILENCE_S = 12.0  # six pulses: a host that is busy importing torch still answer
 ANSWER_S = 60.0
 FIRST_WAIT_S = 0.5
 LONGEST_WAIT_S = 30.0
+ADMITTED_S = 45.0
+"""A host may ask its nvidia-smi five times, each for some seconds, before it knows whether there are free GPUs."""
 FIRST_INLINE_BYTES = 2**20
 INLINE_BYTES = 2**25
 FILES_ONE_BY_ONE = 8  # a command on the host for each; more come as one stream, as far as INLINE_BYTES goes
@@ -75,6 +77,15 @@ def finish(run: Going, *, launch: LaunchRequest | None, wait: bool, bring_home: 
         if receiver.state is not None:
             record = dataclasses.replace(record, state=receiver.state, state_seen_unix_s=time.time())
             run.store.update(record)
+    return record
+
+
+def until_admitted(run: Going, record: RunRecord) -> RunRecord:
+    """Of a run that waits for something: look until it waits, runs, or could not: what can never be fails at once."""
+    until_s = time.monotonic() + ADMITTED_S
+    while record.state is not None and record.state.phase == "starting" and time.monotonic() < until_s:
+        time.sleep(FIRST_WAIT_S)
+        record = finish(dataclasses.replace(run, record=record), launch=None, wait=False, bring_home=False)
     return record
 
 

@@ -13,7 +13,7 @@ from orchestrator.errors import (
     HostNotReadyError,
     StoreError,
 )
-from orchestrator.following import ANSWER_S, Going, Tell, finish
+from orchestrator.following import ANSWER_S, Going, Tell, finish, until_admitted
 from orchestrator.order import Order, again, at_host, new_run_id, record_of, secret_values
 from orchestrator.records import RunHost, RunRecord
 from orchestrator.remote.follow import Receiver
@@ -177,7 +177,8 @@ def _launch_and_follow(
         nonce=new_nonce(), root=session.host.root, spec=record.spec, secrets=values, follow=not order.detach
     )
     try:
-        return finish(run, launch=launch, wait=not order.detach, bring_home=not order.detach)
+        record = finish(run, launch=launch, wait=not order.detach, bring_home=not order.detach)
+        return until_admitted(run, record) if order.detach and order.waiting is not None else record
     except BaseException as error:
         is_refusal = isinstance(error, HostNotReadyError | ClaimedError | NotRunError | PythonMissingError)
         if not is_known and not run.receiver.launched and (is_refusal or not run.receiver.asked):

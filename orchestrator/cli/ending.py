@@ -41,6 +41,15 @@ def end(
             notify_end(record, store)
 
 
+def require_going(record: "RunRecord") -> None:
+    """Of a run that nobody follows: raises what its outcome means where it has ended badly already."""
+    error = None
+    if record.state is not None:
+        error = error_of(record.state, job_kind=record.job_kind, host=record.host.name)
+    if error is not None:
+        raise error
+
+
 def _show_end(
     record: "RunRecord",
     store: "Store",

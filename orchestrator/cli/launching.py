@@ -8,7 +8,7 @@ import click
 
 from orchestrator.cli import console, showing
 from orchestrator.cli.asked import question
-from orchestrator.cli.ending import end
+from orchestrator.cli.ending import end, require_going
 from orchestrator.cli.every import every_options, make_schedule, take_every
 from orchestrator.cli.expect import junit_option
 from orchestrator.cli.live import watching
@@ -80,6 +80,7 @@ def launch(kind: str, flags: dict[str, Any]) -> None:
     if waiting is not None and (start := start_words(waiting)) is not None:
         console.note(f"starts at {start}")
     if detach:
+        require_going(record)
         console.note(f"detached; job goes on. attach with: eagle3-remote attach {record.run_id} --host {host_name}")
         showing.show_launched(record, as_json=as_json)
     else:

@@ -8,6 +8,7 @@ import click
 
 from orchestrator.cli import console, showing
 from orchestrator.cli import sweep_many as many
+from orchestrator.cli.ending import require_going
 from orchestrator.cli.every import every_options, make_schedule, only_on_one_host, take_every
 from orchestrator.cli.groups import ToldGroup
 from orchestrator.cli.live import watching
@@ -98,6 +99,7 @@ def run(file: Path | None, host_name: str, assigned: tuple[str, ...], run_id: st
         if not asked["detach"]:
             follow_home(run_id, session, store, tell)
     if asked["detach"]:
+        require_going(record)
         console.note(
             f"detached; the sweep goes on. follow with: eagle3-remote sweep follow {run_id} --host {host_name}"
         )

@@ -9,6 +9,7 @@ import click
 from orchestrator.cli import showing
 from orchestrator.cli import sweep_many as many
 from orchestrator.cli import sweep_many_launch as many_launch
+from orchestrator.cli.ending import require_going
 from orchestrator.cli.live import watching
 from orchestrator.cli.options import (
     Decorator,
@@ -141,6 +142,7 @@ def _launch(
         if not asked["detach"]:
             follow_home(new_id, session, store, tell)
     if asked["detach"]:
+        require_going(record)
         showing.show_launched(record, as_json=asked["as_json"])
     else:
         show_end(new_id, store, as_json=asked["as_json"])

@@ -41,9 +41,13 @@ def test_one_after_the_other_and_at_a_time(laptop: Laptop, server: SshServer) ->
     done = laptop.finish(second)
     assert done.code == 0, done.err
     assert "state: queued - waits for the end of late" in done.err
-    lacking = laptop.run(*RUN, "--gpus", "1")
-    assert lacking.code == 14, lacking.err
-    assert "this host has no nvidia-smi, so nobody knows which GPUs are free" in lacking.err
+    for more in ((), ("--detach",), ("--detach", "--when-free")):
+        lacking = laptop.run(*RUN, "--gpus", "1", *more)
+        assert (lacking.code, lacking.out) == (14, ""), lacking.out + lacking.err
+        assert "this host has no nvidia-smi, so nobody knows which GPUs are free" in lacking.err
+        assert "job goes on" not in lacking.err
+    orphan = laptop.run(*RUN, "--after", "nobody", "--detach")
+    assert (orphan.code, "cannot wait for nobody" in orphan.err) == (20, True), orphan.err
 
 
 @pytest.mark.parametrize(
