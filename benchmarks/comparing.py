@@ -1,8 +1,9 @@
-"""Comparing stored runs: two of 10,000 requests against a script with scipy alone, three hundred against two."""
+"""Comparing stored runs, two of 10,000 requests and 300 of 24, against a script with scipy alone."""
 
 import random
 import sys
 import tempfile
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -17,9 +18,10 @@ from tests.support.made_sets import put_bench
 REPEATS, PROMPTS, STEPS = 5, 2000, 20
 RUNS = 300
 SCRIPT = Path(__file__).with_name("plain_scipy.py")
-BIG = f"diff, two runs of {REPEATS * PROMPTS:,} requests"
-FIRST, SCIPY, TWO = f"{BIG}, never read before", "a script with scipy alone", "diff, two runs of 24 requests"
-MANY, PAGE = f"diff, {RUNS} runs of 24 requests", f"report, {RUNS} runs, one HTML page"
+BIG, MANY = f"diff, two runs of {REPEATS * PROMPTS:,} requests", f"diff, {RUNS} runs of 24 requests"
+PAGE = f"report, {RUNS} runs, one HTML page"
+FIRST = ", never read before"
+PLAIN = "a script with scipy alone: "
 
 
 def measure(options: Options) -> list[Line | Skipped]:
@@ -32,16 +34,24 @@ def measure(options: Options) -> list[Line | Skipped]:
         many = [f"run-{number:03d}" for number in range(RUNS)]
         for number, run_id in enumerate(many):
             put_bench(store, run_id, made_paired(spec_tok_s=56.8 + 0.01 * number), created=float(number + 1))
+        page, plain_page = (str(Path(name) / f"{side}.html") for side in ("ours", "plain"))
+        two = ("big-a", "big-b")
         subjects: dict[str, Subject] = {
-            BIG: partial(scene.ours, "diff", "big-a", "big-b"),
-            FIRST: partial(_forgotten, store, scene, ("big-a", "big-b")),
-            SCIPY: partial(_scipy, store, scene),
-            TWO: partial(scene.ours, "diff", many[0], many[1]),
+            BIG: partial(scene.ours, "diff", *two),
+            BIG + FIRST: partial(_forgotten, store, scene, two),
+            PLAIN + BIG: partial(_scipy, store, scene, two),
             MANY: partial(scene.ours, "diff", *many),
-            PAGE: partial(scene.ours, "report", *many, "--out", str(Path(name) / "page.html")),
+            MANY + FIRST: partial(_forgotten, store, scene, many),
+            PLAIN + MANY: partial(_scipy, store, scene, many),
+            PAGE: partial(scene.ours, "report", *many, "--out", page),
+            PLAIN + PAGE: partial(_scipy, store, scene, many, "--page", plain_page),
         }
         costs = interleaved(subjects, options.runs, warm_ups=1)
-    pairs = ((BIG, SCIPY), (FIRST, SCIPY), (MANY, TWO), (PAGE, TWO))
+    pairs = (
+        *((BIG + suffix, PLAIN + BIG) for suffix in ("", FIRST)),
+        *((MANY + suffix, PLAIN + MANY) for suffix in ("", FIRST)),
+        (PAGE, PLAIN + PAGE),
+    )
     return [
         Line(
             what=what,
@@ -54,16 +64,16 @@ def measure(options: Options) -> list[Line | Skipped]:
     ]
 
 
-def _forgotten(store: Store, scene: Scene, run_ids: tuple[str, str]) -> Cost:
+def _forgotten(store: Store, scene: Scene, run_ids: Sequence[str]) -> Cost:
     """A diff that has to read every request, because what was made of them is gone."""
     for run_id in run_ids:
         (store.run_dir(run_id).path / "measurements.json").unlink(missing_ok=True)
     return scene.ours("diff", *run_ids)
 
 
-def _scipy(store: Store, scene: Scene) -> Cost:
-    folders = [store.run_dir(run_id).result for run_id in ("big-a", "big-b")]
-    return process([sys.executable, SCRIPT, *folders], scene.environment, scene.folder)
+def _scipy(store: Store, scene: Scene, run_ids: Sequence[str], *options: str) -> Cost:
+    folders = [store.run_dir(run_id).result for run_id in run_ids]
+    return process([sys.executable, SCRIPT, *options, *folders], scene.environment, scene.folder)
 
 
 def _big(accept: float) -> tuple[BenchResult, tuple[RequestSample, ...]]:
