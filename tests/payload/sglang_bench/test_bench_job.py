@@ -19,6 +19,7 @@ from remote_payload.sglang_bench import machine_samples
 from remote_payload.sglang_bench.job import run
 from remote_payload.sglang_bench.plan import Start, loads, starts
 from remote_payload.sglang_bench.points import Points
+from tests.payload.sglang_bench.conftest import Site
 from tests.support.answering_server import RECORDED_META, AnsweringServer, Reply
 
 SPECULATING = {
@@ -375,3 +376,15 @@ def test_sglangs_own_tool_takes_text_alone(bench: Bench, row: str, words: str) -
     bench.prompts.write_text(row + "\n")
     with pytest.raises(JobFailure, match=words):
         bench.run(harness="sglang")
+
+
+def test_a_server_that_is_started_anew_is_measured_on_each_start(site: Site, tmp_path: Path) -> None:
+    prompts = tmp_path / "prompts.jsonl"
+    prompts.write_text('{"text": "Once"}\n')
+    run(site.job(prompts=str(prompts), starts=2, repeats=2, requests=2), site.result, site.events.append)
+    result = from_json(BenchResult, (site.result / "bench.json").read_text())
+    assert [(server.start, server.stopped) for server in result.servers] == [(0, "term"), (1, "term")]
+    assert [(point.start, point.repeat) for point in result.points] == [(0, 0), (0, 1), (1, 2), (1, 3)]
+    assert (result.whole, result.planned, result.repeats) == (True, 4, 4)
+    measured = [event.message for event in site.events if event.kind == "phase" and event.name == "measure"]
+    assert "repeat 4 of 4" in measured[-1]
