@@ -26,7 +26,8 @@ _SERVED: Mapping[Answer, str] = {
     "below": "surely less than foretold",
     "above": "surely more than foretold",
     "dead": "nothing it drafts is accepted, and that was not foretold",
-    "open": "served, but the interval decides nothing, or nothing was foretold of this text and these states",
+    "open": "served and foretold, and the interval of the difference decides nothing",
+    "untold": "served, and nothing was foretold of this text and these states, or no walk follows it",
     "unknown": "these prompts were not served",
 }
 AXES: Mapping[Axis, Mapping[Answer, str]] = {

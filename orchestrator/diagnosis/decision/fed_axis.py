@@ -12,6 +12,10 @@ from orchestrator.diagnosis.sglang_ids import spell
 SERVED_STATES = Subject(check="K12", title="states that the server feeds")
 RESOLVER = Subject(check="K6", title="rule against running server")
 
+IDENTIFIED = 0.2
+"""Relative error up to which a served state is a captured one in another format: of one target, two neighbouring states
+differ by 0.3 and more, one state in 16 bits from itself by about 0.01."""
+
 
 def fed_signals(known: Known) -> Iterator[Signal]:
     """What the running server returned; none where nobody asked it."""
@@ -27,6 +31,9 @@ def fed_signals(known: Known) -> Iterator[Signal]:
             answer="open",
             results=(SERVED_STATES.cannot_tell(text, needs=needs, evidence=_evidence(fed, trained)), *rule),
         )
+        return
+    if not fed.exact and fed.worst_error is not None and fed.worst_error > IDENTIFIED:
+        yield Signal(axis="fed", answer="unlike", results=(_unlike(fed, trained), *rule))
         return
     if fed.states == trained:
         exactly = "exactly" if fed.exact else "to rounding"

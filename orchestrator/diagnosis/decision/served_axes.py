@@ -76,7 +76,7 @@ def _split(known: Known, served: Served, one: ServedSplit) -> Signal:
         return _signal("dead", _dead(one))
     needs = "the standalone test over rows of prompt and served output, walked with the served number of steps"
     words = f"{_length_words(one)} on {WHERE[one.split]} prompts, and {reason or 'nothing was foretold of them'}"
-    return _signal("open", FORETOLD.cannot_tell(words, needs=needs))
+    return _signal("untold", FORETOLD.cannot_tell(words, needs=needs))
 
 
 def is_dead(one: ServedSplit) -> bool:

@@ -214,13 +214,26 @@ def test_the_running_server_is_right_and_the_rule_is_not():
     served_wrong = decide(sound(fed=fed(FED_WRONG)))
     assert served_wrong.causes[0] == "wiring"
     assert "server against rule" in served_wrong.rows
-    assert served_wrong.place["served_train"] == "open"  # foretold of other states
+    assert served_wrong.place["served_train"] == "untold"  # foretold of other states
 
 
 def test_states_like_none_are_the_engines():
     found = decide(sound(fed=fed((0, None, 4)), served=None))
     assert found.causes == ("engine",)
     assert "[embed, ?, layer 4]" in found.named[0].summary
+
+
+@pytest.mark.parametrize(("error", "answer"), [(0.01, "as_trained"), (0.15, "as_trained"), (0.4, "unlike")])
+def test_a_state_is_only_a_captured_one_within_what_formats_differ(error, answer):
+    assert decide(sound(fed=replace(fed(), exact=False, worst_error=error))).place["fed"] == answer
+
+
+def test_without_a_prediction_of_training_prompts_a_sound_pair_is_healthy_all_the_same():
+    found = decide(sound(predicted=tuple(item for item in predicted() if item.split == "held-out")))
+    assert (found.verdict, found.certain) == ("healthy", True)
+    assert [run.step for run in found.next_runs] == ["predict"]
+    without = decide(sound(predicted=tuple(item for item in predicted() if item.split == "train")))
+    assert (without.verdict, without.certain) == ("cannot_tell", False)
 
 
 def test_rule_and_server_are_held_against_each_other():
@@ -271,7 +284,7 @@ def test_a_run_that_is_no_measurement_names_nothing_of_the_server():
     )
     found = decide(sound(served=failed))
     assert found.causes == ()
-    assert found.place["served_train"] == "open"
+    assert found.place["served_train"] == "untold"
     assert found.place["pays"] == "open"
     assert any(text.startswith("doubtful: 3") for text in found.also)
 
