@@ -37,7 +37,7 @@ def test_every_toml_example_is_valid(tmp_path: Path) -> None:
     (tmp_path / "sweep.toml").write_text(sweep, encoding="utf-8")
     assert sweeping.wanted(sweep_file.read(tmp_path / "sweep.toml"), {}, config.Config(), "gpu1").expanded.points
     examples = [text for text in blocks("toml") if text != sweep]
-    assert len(examples) == 3
+    assert len(examples) == 4
     for text in examples:
         path = tmp_path / "eagle3.toml"
         path.write_text(text, encoding="utf-8")
@@ -45,7 +45,7 @@ def test_every_toml_example_is_valid(tmp_path: Path) -> None:
         checked_margins(read.margins, str(path))
         for kind in read.jobs:
             conditions_of(jobfile.plan(kind, read, None, GIVEN[kind]).settings)
-    assert set(tomllib.loads(examples[2])["hosts"]["gpu2"]) <= {field.name for field in fields(config.HostConfig)}
+    assert set(tomllib.loads(examples[-1])["hosts"]["gpu2"]) <= {field.name for field in fields(config.HostConfig)}
 
 
 def test_every_exit_code_is_documented() -> None:
