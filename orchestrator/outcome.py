@@ -91,4 +91,23 @@ def _failed_bench(failure: Failure, logs: str) -> JobError | HostNotReadyError:
 
 
 def _words(failure: Failure) -> str:
-    return "\n".join([failure.message, *(f"  - {detail}" for detail in failure.details)])
+    return "\n".join([failure.message, *(f"  - {detail}" for detail in details_beside(failure))])
+
+
+def details_beside(failure: Failure) -> tuple[str, ...]:
+    """The details but the line that the message quotes at its end: it is told once."""
+    return tuple(detail for detail in failure.details if not failure.message.endswith(detail.strip()))
+
+
+def cause_of(state: RunState) -> str | None:
+    """Why a run ended before it was done, in a few words; None for one that was done, or is not over."""
+    failure = state.failure.message.splitlines()[0] if state.failure is not None and state.failure.message else ""
+    words = {
+        "failed": failure or f"it failed with exit code {state.exit_code}",
+        "killed": f"ended by {state.signal or 'a signal'}",
+        "out_of_memory": "the kernel ended it because memory ran out",
+        "timed_out": "the deadline passed",
+        "cancelled": "somebody cancelled it",
+        "lost": "its supervisor is gone without a final state",
+    }
+    return words.get(state.phase)

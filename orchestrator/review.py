@@ -35,7 +35,7 @@ def review(store: Store, record: RunRecord, question: Question | None = None) ->
         result = read_bench(run)
         harness = read_harness(run, [one.result_file for one in result.harness if one.result_file is not None])
         requests, machine = read_requests(run, whole=result.whole), read_machine(run, whole=result.whole)
-        told = report_bench(result, requests, machine, harness, str(run.result))
+        told = report_bench(result, requests, machine, harness, str(run.result), record.state)
         store.keep_verdict(record.run_id, told.diagnosis.verdict)
         return RunReport(record=record, bench=told)
     found = report_standalone(read_standalone(run), read_hits(run), read_heldout(run), question)

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from orchestrator.errors import JobError, RowsError
-from orchestrator.outcome import error_of
+from orchestrator.outcome import cause_of, error_of
 from orchestrator.report.head import head
 from remote_payload.schema import Failure, RunState
 from remote_payload.schema.run import RunPhase
@@ -82,3 +82,23 @@ def test_a_sweep_that_ended_early_can_be_gone_on_with(phase: RunPhase) -> None:
     hint = ended(phase, "sweep").hint
     assert hint is not None
     assert "`eagle3-remote sweep resume run-a` measures what is left" in hint
+
+
+def test_a_line_that_the_message_quotes_is_told_once() -> None:
+    line = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB"
+    failure = Failure(
+        kind="server", message=f"the GPU's memory is too small (out_of_memory): {line}", details=(line, "x")
+    )
+    state = RunState(run_id="r", sequence=1, phase="failed", failure=failure)
+    told = str(error_of(state, job_kind="bench", host="gpu1"))
+    assert (told.count(line), told.endswith("  - x")) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("phase", "words"),
+    [("failed", "it failed with exit code 3"), ("cancelled", "somebody cancelled it"), ("killed", "ended by SIGKILL"),
+     ("timed_out", "the deadline passed"), ("succeeded", None), ("running", None)],
+)  # fmt: skip
+def test_why_a_run_ended_early(phase: RunPhase, words: str | None) -> None:
+    state = RunState(run_id="r", sequence=1, phase=phase, exit_code=3, signal="SIGKILL")
+    assert cause_of(state) == words

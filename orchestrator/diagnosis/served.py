@@ -19,6 +19,9 @@ from remote_payload.schema.bench_machine import MachineSample
 
 SEVERITIES: tuple[Severity, ...] = ("fatal", "serious", "minor", "note")
 
+CAUSE_CHARACTERS = 300
+"""A failed run's message may quote a long line of a log; all of it stands below."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class ServedDiagnosis:
@@ -38,8 +41,12 @@ def diagnose_served(
     figures: ServedFigures,
     machine: Sequence[MachineSample] = (),
     harness: Sequence[HarnessFigures] = (),
+    cause: str | None = None,
 ) -> ServedDiagnosis:
-    """Run every check and choose the top line; `harness`: what SGLang's own tool says, a call each."""
+    """Run every check and choose the top line; `harness`: what SGLang's own tool says, a call each.
+
+    `cause`: why the run ended early, where it did.
+    """
     users = max((load.at_once or 0 for load in figures.loads), default=0)
     results: list[CheckResult] = []
     for server in result.servers:
@@ -63,8 +70,14 @@ def diagnose_served(
         if item.title not in _TOLD.get(verdict, ()) and item.summary not in line
     ]
     fix = tuple(dict.fromkeys(text for item in weighty for text in item.remedy))
+    if figures.part is not None and cause is not None:
+        line = f"{line}; why: {_cut(cause)}"
     headline = "; ".join([line, *dict.fromkeys(also)])
     return ServedDiagnosis(verdict=verdict, headline=headline, fix=fix, results=unique, findings=findings)
+
+
+def _cut(cause: str) -> str:
+    return cause if len(cause) <= CAUSE_CHARACTERS else f"{cause[:CAUSE_CHARACTERS]}..."
 
 
 _TOLD: dict[ServedVerdict, tuple[str, ...]] = {

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from orchestrator.compare.served import ServedFigures, served_figures
 from orchestrator.compare.served_harness import HarnessFigures, harness_figures
 from orchestrator.diagnosis.served import ServedDiagnosis, diagnose_served
+from orchestrator.flags import told_in_flags
+from orchestrator.outcome import cause_of
+from remote_payload.schema import RunState
 from remote_payload.schema.bench import BenchResult, RequestSample
 from remote_payload.schema.bench_machine import MachineSample
 
@@ -31,8 +34,10 @@ def report_bench(
     machine: Sequence[MachineSample] = (),
     harness: Mapping[str, str] | None = None,
     folder: str | None = None,
+    state: RunState | None = None,
 ) -> BenchReport:
-    """Make the figures and judge them; `harness`: the texts of its tool's files by name."""
+    """Make the figures and judge them; `harness`: the texts of its tool's files by name, `state`: how the run ended."""
+    cause = None if state is None else cause_of(state)
     figures = served_figures(result, requests)
     texts = harness or {}
     calls = tuple(harness_figures(run, texts.get(run.result_file or "")) for run in result.harness)
@@ -40,7 +45,7 @@ def report_bench(
         result=result,
         requests=tuple(requests),
         figures=figures,
-        diagnosis=diagnose_served(result, requests, figures, machine, calls),
+        diagnosis=diagnose_served(result, requests, figures, machine, calls, cause and told_in_flags("bench", cause)),
         machine=tuple(machine),
         harness=calls,
         folder=folder,

@@ -3,6 +3,7 @@
 import textwrap
 
 from orchestrator.flags import told_in_flags
+from orchestrator.outcome import details_beside
 from orchestrator.records import RunRecord
 from orchestrator.report.moments import moment
 
@@ -21,7 +22,10 @@ def head(record: RunRecord, width: int = 100) -> list[str]:
     failure = record.state.failure if record.state is not None else None
     if failure is not None:
         kind = record.job_kind
-        lines += [("failure", told_in_flags(kind, failure.message)), *(("", detail) for detail in failure.details)]
+        lines += [
+            ("failure", told_in_flags(kind, failure.message)),
+            *(("", detail) for detail in details_beside(failure)),
+        ]
         lines += [("hint", told_in_flags(kind, failure.hint))] if failure.hint else []
     return labelled(lines, width)
 

@@ -34,6 +34,7 @@ def test_cancelled_in_its_third_repeat(laptop: Laptop, tmp_path: Path) -> None:
     assert first.startswith(
         "The run ended early, 2 of 3 repeats finished, 2 of 3 points; 1 request of the next one came"
     )
+    assert "why: somebody cancelled it" in " ".join(shown.out.split())
     assert "Speed:" in shown.out
     assert "bench, cancelled" in shown.out
     value = json.loads(laptop.run("runs", "show", "b1", "--json").out)
@@ -77,5 +78,7 @@ def test_a_server_that_fails_on_the_way(laptop: Laptop, tmp_path: Path) -> None:
     assert ended.code not in (0, 24)
     assert "answers none of 4 warm-up requests" in ended.err
     shown = laptop.run("runs", "show", "b1")
-    assert "1 of 2 points finished: no measurement" in shown.out
+    told = " ".join(shown.out.split())
+    assert "The run ended early, 1 of 2 points finished: no measurement; why: " in told
+    assert "answers none of 4 warm-up requests" in told[:400]
     assert "answers none of 4 warm-up requests" in shown.out
