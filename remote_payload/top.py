@@ -43,7 +43,7 @@ def top(request: TopRequest, send: Send) -> None:
 
 def _use(gpu: Gpu, holders: dict[str, Holder | None]) -> GpuUse:
     holder = holders.get(gpu.uuid)
-    told = Users() if holder is None else users_of(gpu, holder)
+    told = Users() if holder is None else users_of(gpu, holder.pid, holder.run_id)
     return GpuUse(
         gpu=gpu,
         leased=gpu.uuid in holders,
@@ -63,14 +63,14 @@ class Users:
     """Whether there are others of whom that cannot be told."""
 
 
-def users_of(gpu: Gpu, holder: Holder) -> Users:
+def users_of(gpu: Gpu, supervisor: int, run_id: str) -> Users:
     """Its processes that neither descend from the run's supervisor nor carry the run's mark.
 
     Where neither supervisor nor process can be seen, as with `hidepid`, the process may be the run's own.
     """
-    own = {holder.pid, *processes.descendants(holder.pid)}
-    sees_holder = processes.read_stat(holder.pid) is not None
-    others = [one for one in gpu.processes if one.pid not in own and not _is_marked(one.pid, holder.run_id)]
+    own = {supervisor, *processes.descendants(supervisor)}
+    sees_holder = processes.read_stat(supervisor) is not None
+    others = [one for one in gpu.processes if one.pid not in own and not _is_marked(one.pid, run_id)]
     strays = tuple(one for one in others if sees_holder or processes.read_stat(one.pid) is not None)
     return Users(strays=strays, hidden=len(strays) < len(others))
 

@@ -11,6 +11,30 @@ FREE_PATIENCE_S = 30.0
 PAUSE_S = 0.5
 
 
+class PatientLook:
+    """nvidia-smi, asked until it hangs: a hung one takes its whole deadline every time, and seldom comes back."""
+
+    def __init__(self, look: Callable[..., GpuFacts] = look_at_gpus) -> None:
+        self._look = look
+        self._hung: GpuFacts | None = None
+
+    def __call__(self, *, parts: bool = False) -> GpuFacts:
+        """What it says, or said when it hung."""
+        if self._hung is not None:
+            return self._hung
+        facts = self._look(parts=parts)
+        self._hung = facts if facts.answer == "hung" else None
+        return facts
+
+    def with_parts(self) -> GpuFacts:
+        """Also the MIG devices."""
+        return self(parts=True)
+
+
+LOOK = PatientLook()
+"""Of this worker: what one start learnt the next one knows."""
+
+
 @dataclass
 class GpuMemory:
     """Whose memory is ours: that of the server's processes.
@@ -19,7 +43,7 @@ class GpuMemory:
     processes that came meanwhile. A colleague's job that came meanwhile is not ours.
     """
 
-    look: Callable[[], GpuFacts] = look_at_gpus
+    look: Callable[[], GpuFacts] = LOOK
     before: frozenset[int] = frozenset()
     ours: set[int] = field(default_factory=set)
     commands: dict[int, str] = field(default_factory=dict)

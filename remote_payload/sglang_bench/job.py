@@ -10,7 +10,7 @@ from pathlib import Path
 
 from remote_payload.failure import JobFailure
 from remote_payload.gpu_choice import leased
-from remote_payload.gpus import GpuFacts, look_at_gpus
+from remote_payload.gpus import GpuFacts
 from remote_payload.rundir import write_atomically
 from remote_payload.schema.bench import BenchResult, ServerFacts, SglangFacts
 from remote_payload.schema.bench_job import BenchJob
@@ -20,6 +20,7 @@ from remote_payload.schema.waiting import LEASED
 from remote_payload.sglang_bench import workload
 from remote_payload.sglang_bench.command import path_of
 from remote_payload.sglang_bench.folders import require_folders
+from remote_payload.sglang_bench.gpu_memory import LOOK
 from remote_payload.sglang_bench.harness import Harness, require_text
 from remote_payload.sglang_bench.installed import installed_sglang
 from remote_payload.sglang_bench.machine_samples import Machine
@@ -27,6 +28,7 @@ from remote_payload.sglang_bench.plan import Start, loads, spare_needed, starts
 from remote_payload.sglang_bench.points import Points
 from remote_payload.sglang_bench.progress import Journal, Report
 from remote_payload.sglang_bench.server import Running, attach, start
+from remote_payload.sglang_bench.strays import Strays
 from remote_payload.sglang_bench.template import render
 from remote_payload.sglang_bench.weights import folder_facts
 
@@ -51,8 +53,10 @@ def run(job: BenchJob, result_folder: Path, report: Report) -> None:
         require_text(prompts)
     is_here = job.attach_url is None or job.harness == "sglang"  # its tool runs where we do, whatever is attached to
     installed = installed_sglang(job) if is_here else SglangFacts(version=None)
+    is_our_tree = not job.exec_prefix and job.attach_url is None
+    strays = Strays(journal.warn) if is_our_tree else None
     with (
-        contextlib.closing(Machine(result_folder, journal.warn)) as machine,
+        contextlib.closing(Machine(result_folder, journal.warn, strays)) as machine,
         contextlib.closing(Points(job, result_folder, journal, machine)) as points,
     ):
         bench = _Bench(job, result_folder, journal, points, installed, prompts)
@@ -134,7 +138,7 @@ class _Bench:
     def write(self, began_s: float, *, whole: bool, running: Running | None = None) -> None:
         """`bench.json`, from what is known; `running`: the server that is up meanwhile."""
         if self._gpus is None:  # once: a hung nvidia-smi takes its whole deadline every time
-            self._gpus = look_at_gpus(parts=LEASED in os.environ)
+            self._gpus = LOOK(parts=LEASED in os.environ)
         up = () if running is None else (running.facts,)
         result = BenchResult(
             sglang=self._installed,

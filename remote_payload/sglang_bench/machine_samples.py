@@ -15,6 +15,7 @@ from remote_payload.bounded import BoundedChild
 from remote_payload.gpu_choice import leased_indices
 from remote_payload.schema.bench_machine import MachineSample
 from remote_payload.schema.record import to_json
+from remote_payload.sglang_bench.strays import Strays
 
 NAME = "machine.jsonl.gz"
 INTERVAL_S = 1.0
@@ -31,7 +32,9 @@ Warn = Callable[[str, str], None]
 class Machine:
     """Samples into `machine.jsonl.gz` of the result folder while `sampling()` is entered."""
 
-    def __init__(self, folder: Path, warn: Warn) -> None:
+    def __init__(self, folder: Path, warn: Warn, strays: Strays | None = None) -> None:
+        """`strays` are looked for now and then, if anybody is to look for them."""
+        self._strays = strays
         self._file = gzip.open(folder / NAME, "wt", encoding="ascii")  # noqa: SIM115 - closed by close()
         self._warn = warn
         self._tool = shutil.which("nvidia-smi") or shutil.which("nvidia-smi", path=USUAL_PLACES)
@@ -60,6 +63,8 @@ class Machine:
             for sample in (self._cpu(), *self._gpus()):
                 self._file.write(to_json(sample) + "\n")
             self._file.flush()  # whatever ends the job leaves these
+            if self._strays is not None:
+                self._strays.look_when_due()
             due_s = max(due_s + INTERVAL_S, time.monotonic())
             over.wait(due_s - time.monotonic())
 
