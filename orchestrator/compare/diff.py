@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from orchestrator.compare.asked import Asked
 from orchestrator.compare.comparison import CaseComparison, Comparison, Difference, SetComparison, Verdict
 from orchestrator.compare.fingerprint import circumstances, implied, require_known
-from orchestrator.compare.matching import case_words, matched
+from orchestrator.compare.matching import case_words, having, matched
 from orchestrator.compare.pairing import Barred, compare_metrics
 from orchestrator.compare.pooling import Case, Operand, pooled
 from orchestrator.compare.same_work import flushed_otherwise, same_numbers, unlike_work
@@ -93,7 +93,7 @@ def _compared(ours: Operand, theirs: Operand, asked: Asked) -> SetComparison:
     same = is_same(ours, theirs)
     cases = tuple(
         compare_case(a, b, asked, typed=theirs.is_typed or ours.is_typed, same=same and same_numbers(a, b))
-        for a, b in pairs.pairs
+        for a, b in having(pairs.pairs, asked.metrics)
     )
     notes = [
         *dict.fromkeys((*theirs.notes, *ours.notes)),

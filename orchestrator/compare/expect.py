@@ -134,8 +134,12 @@ def _at_its_load(condition: Condition, loads: Sequence[Measurement], baseline: O
     factors = implied(condition.vary)
     named = [{fact for fact in item.case if fact.name not in factors} for item in baseline.measurements]
     fitting = [load for load in loads if any(case <= set(load.case) for case in named)]
+    if fitting:
+        return fitting
     told = ", ".join(case_words(item.case) for item in baseline.measurements)
-    return fitting or f"`{condition.baseline}` was measured at {told}, and no load that is meant is that one"
+    other = next((fact.name for item in baseline.measurements for fact in item.case if fact not in loads[0].case), "")
+    across = f"; with [vary={other}] it is compared across" if other and not condition.vary else ""
+    return f"`{condition.baseline}` was measured at {told}, and no load that is meant is that one{across}"
 
 
 def _unclear(condition: Condition, loads: Sequence[Measurement], baseline: Operand) -> dict[Case, str]:

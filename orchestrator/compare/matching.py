@@ -1,6 +1,6 @@
 """Which load of one side belongs to which of the other."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from orchestrator.compare.pooling import Case
@@ -35,6 +35,19 @@ def matched(ours: Mapping[Case, Measurement], theirs: Mapping[Case, Measurement]
     order = {case: index for index, case in enumerate(ours)}
     pairs.sort(key=lambda pair: order[pair[0].case])
     return Matched(pairs=tuple(pairs), only_ours=tuple(left), only_theirs=tuple(right), notes=tuple(notes))
+
+
+def having(
+    pairs: Sequence[tuple[Measurement, Measurement]], metrics: Collection[str]
+) -> Sequence[tuple[Measurement, Measurement]]:
+    """The pairs of which a side has one of the metrics, e.g. no load without speculation has an accept length.
+
+    All of them where none has, or no metric is asked for; one that is no measurement stays.
+    """
+    found = [
+        pair for pair in pairs if any(one.invalid or any(item.metric in metrics for item in one.series) for one in pair)
+    ]
+    return found if metrics and found else pairs
 
 
 def case_words(case: Case) -> str:
@@ -100,7 +113,10 @@ def _apart(ours: Sequence[Case], theirs: Sequence[Case]) -> list[str]:
     mine, other = _preferred(ours)[0], _preferred(theirs)[0]
     if not {fact.name for fact in mine} & {fact.name for fact in other}:
         return [f"{case_words(mine)} and {case_words(other)} are measurements of different kinds"]
-    names = dict.fromkeys(fact.name for fact in (*mine, *other) if (fact in mine) != (fact in other))
+    both = {fact.name for fact in mine} & {fact.name for fact in other}
+    names = dict.fromkeys(fact.name for fact in mine if fact.name in both and fact not in other) or dict.fromkeys(
+        fact.name for fact in (*mine, *other) if fact.name not in both
+    )
     keys = " ".join(f"--vary {name}" for name in names)
     return [f"no load is on both sides, {case_words(mine)} and {case_words(other)}: {keys} compares across them"]
 

@@ -38,7 +38,8 @@ def figure(value: float | None, unit: str) -> str:
         return f"{100 * value:.1f} %"
     if unit == "ratio":
         return f"{value:.3g}x"
-    return f"{bare(value)} {unit}".rstrip()
+    told = bare(value)
+    return f"{told} {unit.removesuffix('s') if told == '1' and unit == 'tokens' else unit}".rstrip()
 
 
 def bare(value: float | None) -> str:

@@ -211,6 +211,20 @@ def test_a_run_on_both_sides_is_told() -> None:
     assert within.notes == ()  # one run, but no load of it is on both sides
 
 
+def test_a_load_that_has_none_of_the_metrics_asked_for_decides_nothing() -> None:
+    draws = [(20.0 + 0.1 * (n % 3), 10.0) for n in range(8)]
+    tokens, verifies = [y for y, _ in draws], [x for _, x in draws]
+    spec = [measurement(throughputs(*BASE), lengths([k * y for y in tokens], verifies)) for k in (1.3, 1.0)]
+    plain = measurement(throughputs(*BASE), case={**CASE, "side": "plain"})
+    ours, theirs = side(spec[0], plain, label="new"), side(spec[1], plain, label="old")
+    found = compare_sets(ours, theirs, Asked(metrics=("accept_length_pooled",)))
+    assert (found.verdict, len(found.cases)) == ("improved", 1)
+    bad = side(spec[0], dataclasses.replace(plain, invalid=("3 requests failed",)), label="new")
+    assert compare_sets(bad, theirs, Asked(metrics=("accept_length_pooled",))).verdict == "invalid"
+    only_plain = compare_sets(side(plain, label="new"), side(plain, label="old"), Asked(vary=("side",)))
+    assert only_plain.verdict != "not comparable"
+
+
 def test_a_run_against_itself_is_the_same_run_and_nothing_is_judged() -> None:
     one = side(measurement(throughputs(*BASE), lengths([20.0] * 60, [10.0] * 60)), label="a")
     found = compare_sets(one, one, Asked())

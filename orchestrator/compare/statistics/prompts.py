@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from orchestrator.compare.statistics.effect import LEAST_EQUAL, settled
 from orchestrator.compare.stats import Estimate, bounded, pooled_ratio, wilson
 from orchestrator.records.measurement import Series
 
@@ -83,10 +84,13 @@ def figure(rows: Rows, unit: str) -> Estimate:
     """sum(y) / sum(x) with its interval over rows.
 
     A share of prompts that each are 0 or 1 has Wilson's interval instead: it keeps its width where all are alike. So
-    has one that is 0 or 1 in every row, however much each counted: a row counts as one draw, by its weight.
+    has one that is 0 or 1 in every row, however much each counted: a row counts as one draw, by its weight. Fewer than
+    6 rows that are all alike have no interval.
     """
     if unit != "share":
-        return pooled_ratio(rows.y, rows.x)
+        found = pooled_ratio(rows.y, rows.x)
+        alike = found.standard_error is not None and settled(found.standard_error, abs(found.value or 0.0)) == 0
+        return replace(found, low=None, high=None) if alike and found.rows < LEAST_EQUAL else found
     if set(rows.x) == {1.0} and set(rows.y) <= {0.0, 1.0}:
         share = wilson(round(sum(rows.y)), len(rows.y))
         return Estimate(value=share.value, low=share.low, high=share.high, rows=share.n)

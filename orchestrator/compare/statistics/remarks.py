@@ -5,7 +5,7 @@ from statistics import fmean
 
 from orchestrator.compare.metrics import Metric
 from orchestrator.compare.statistics.averages import variance
-from orchestrator.compare.statistics.effect import Effect
+from orchestrator.compare.statistics.effect import Effect, settled
 from orchestrator.compare.statistics.prompts import alone
 from orchestrator.compare.statistics.starts import LEAST_STARTS
 from orchestrator.compare.stats import CONFIDENCE, MIN_ROWS, student_t_quantile
@@ -75,6 +75,8 @@ def _prediction(metric: Metric, ours: Series, theirs: Series) -> list[str]:
             continue
         logs = metric.change == "ratio" and min(several.y) > 0
         values = [math.log(value) for value in several.y] if logs else list(several.y)
+        if not settled(math.sqrt(variance(values)), 1.0 if logs else max(map(abs, values))):
+            continue  # they do not differ: what a further one would show is unknown
         half = student_t_quantile(0.5 + CONFIDENCE / 2, n - 1) * math.sqrt(variance(values) * (1 + 1 / n))
         low, high = fmean(values) - half, fmean(values) + half
         if logs:

@@ -316,6 +316,14 @@ def test_shares_that_are_all_nothing_or_all_one_keep_the_width_of_their_interval
     assert compare_series(metric, repeats, repeats).ours.high == pytest.approx(1 - 0.05 ** (1 / 3), abs=1e-9)
 
 
+def test_five_equal_prompts_have_no_interval_and_equal_runs_foretell_nothing() -> None:
+    few, enough = (compare_series(LENGTH, *[prompts([20] * n, [10] * n)] * 2) for n in (5, 6))
+    assert (few.ours.low, enough.ours.low) == (None, 2.0)
+    noise = runs(0.63, 0.63 * (1 + 1e-15), 0.63)
+    assert "a further run" not in compare_series(THROUGHPUT, runs(0.66), noise).note
+    assert "a further run" in compare_series(THROUGHPUT, runs(0.66), runs(0.63, 0.64, 0.62)).note
+
+
 def test_one_side_without_spread_is_told() -> None:
     found = compare_series(THROUGHPUT, runs(*A), runs(90.0, 90.0, 90.0))
     assert found.change.low is not None
