@@ -116,8 +116,8 @@ def test_a_number_that_names_no_load_is_of_no_load_where_there_are_several() -> 
     (nowhere,) = judged(THROUGHPUT, "[concurrency=1] >= 1.05 * baseline:b", several, of_four)
     assert (nowhere.outcome, nowhere.reason) == (
         "cannot tell",
-        "`baseline:b` was measured at concurrency=4, and no load that is meant is that one; with [vary=concurrency] it is "
-        "compared across",
+        "`baseline:b` was measured at concurrency=4, and no load that is meant is that one; "
+        "with [vary=concurrency] it is compared across",
     )
     across = judged(THROUGHPUT, "[vary=concurrency] >= 1.05 * baseline:b", several, of_four)
     assert [item.outcome for item in across] == ["passed"] * 2
