@@ -1,6 +1,6 @@
 """Schedules of a host as text: `schedule list`, `next`, `history`, and what was just made. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from orchestrator.report.moments import moment
 from orchestrator.report.table import table
@@ -47,7 +47,9 @@ def history_text(answer: ScheduleFrame) -> str:
     (standing,) = answer.standings
     if not standing.history:
         return "\n".join([standing.problem or "no time has passed yet", *_troubles(answer)])
-    rows = [["due", "what", "run", "why"], *map(_occasion, standing.history)]
+    phases = {state.run_id: state.phase.replace("_", " ") for state in standing.runs}
+    rows = [["due (UTC)", "what", "run", "its end", "why"]]
+    rows += [_occasion(occasion, phases) for occasion in standing.history]
     return "\n".join([*table(rows), "", _counted(standing), *_troubles(answer)])
 
 
@@ -75,11 +77,12 @@ def _counted(standing: Standing) -> str:
     return ", ".join([*told, *([f"{going} on the way"] if going else [])]) or "none yet"
 
 
-def _occasion(occasion: Occasion) -> list[str]:
+def _occasion(occasion: Occasion, phases: Mapping[str, str]) -> list[str]:
     due = moment(occasion.due_unix_s, zone="", unknown=moment(occasion.noted_unix_s, zone=""))
     if occasion.count > 1:
         due += f" .. {moment(occasion.until_unix_s, zone='')} ({occasion.count} times)"
-    return [due, occasion.what.replace("_", " "), occasion.run_id or "-", occasion.why or ""]
+    run_id = occasion.run_id or "-"
+    return [due, occasion.what.replace("_", " "), run_id, phases.get(run_id, "-"), occasion.why or ""]
 
 
 def _troubles(answer: ScheduleFrame) -> list[str]:

@@ -1,5 +1,6 @@
 """`schedule`: make one, take one away, tell how they stand."""
 
+import contextlib
 import os
 import sys
 import time
@@ -53,6 +54,7 @@ def _add(request: ScheduleRequest, root: Path, archive: Path) -> ScheduleDir:
         raise disk_refusal(error, f"create {folder.path}") from None
     if known is not None:
         _require_same(known, request)
+        _require_here(known)
         engines.install(folder, known)
         return folder
     schedule = Schedule(
@@ -61,6 +63,7 @@ def _add(request: ScheduleRequest, root: Path, archive: Path) -> ScheduleDir:
         engine=engines.choose(request.engine, engines.look_at_engines()),
         overlap=request.overlap,
         spec=request.spec,
+        host=os.uname().nodename,
         zone=_zone(),
         path=os.environ.get("PATH", os.defpath),
         python=sys.executable,
@@ -88,13 +91,24 @@ def _require_same(known: Schedule, request: ScheduleRequest) -> None:
         )
 
 
+def _require_here(schedule: Schedule) -> None:
+    """Raises Refusal where the entry is another host's: without its folder it would fail there at every time."""
+    if schedule.host != os.uname().nodename:
+        raise Refusal(
+            "schedule_refused",
+            f"the schedule `{schedule.schedule_id}` is kept by another host that shares this root: {schedule.host}",
+            "ask that host",
+        )
+
+
 def _remove(folder: ScheduleDir) -> None:
     """The entry first: without its folder it would fail at every time."""
-    try:
-        known: Engine | None = folder.read().engine
-    except (OSError, Refusal):
-        known = None
-    was_there = engines.remove(folder, known)
+    schedule = None
+    with contextlib.suppress(OSError, Refusal):  # one that is damaged can be removed as well
+        schedule = folder.read()
+    if schedule is not None:
+        _require_here(schedule)
+    was_there = engines.remove(folder, None if schedule is None else schedule.engine)
     if not folder.path.is_dir() and not was_there:
         raise Refusal("no_such_run", f"no schedule of this id on this host: {folder.schedule_id}")
     folder.remove()
@@ -124,6 +138,14 @@ def _standing(folder: ScheduleDir, request: ScheduleRequest, held: dict[Engine, 
     except (Refusal, OSError) as error:
         is_held = any(folder.schedule_id in (ids or ()) for ids in held.values())
         return Standing(schedule_id=folder.schedule_id, installed=is_held, problem=str(error), counts={})
+    if schedule.host != os.uname().nodename:
+        return Standing(
+            schedule_id=folder.schedule_id,
+            schedule=schedule,
+            problem=f"it is kept by another host that shares this root, ask that one: {schedule.host}",
+            runs=_runs(folder),
+            counts=counts(read_history(folder)),
+        )
     ids = held[schedule.engine]
     problem = None
     try:

@@ -33,6 +33,8 @@ class Schedule(Record):
     """Launch also while the run before is still going on."""
     spec: RunSpec
     """Of every run, but for its id and moment."""
+    host: str
+    """The host's own name: a home that hosts share shows a schedule on each, and one of them has its entry."""
     zone: str
     """The host's when it was made, in words, e.g. `CET, UTC+01:00`."""
     path: str

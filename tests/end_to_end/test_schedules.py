@@ -24,11 +24,16 @@ def server(tmp_path: Path):  # type: ignore[no-untyped-def]
         yield running
 
 
-def fire(tmp_path: Path) -> None:
-    """What cron does at the next full minute."""
+def due_now(server: SshServer, tmp_path: Path, schedule_id: str) -> str:
+    """Let this minute be the one that the schedule was made for, and do what cron does then; the run's id."""
+    record = server.home / ".eagle3-remote" / "schedules" / schedule_id / "schedule.json"
+    minute = int(time.time()) // 60 * 60
+    due = {"created_unix_s": minute - 1.0, "cron": time.strftime("%M %H * * *", time.localtime(minute))}
+    record.write_text(json.dumps({**json.loads(record.read_text()), **due}))
     (line,) = (tmp_path / "crontab").read_text().splitlines()
     command = line.split(maxsplit=5)[5].replace("\\%", "%")
     subprocess.run(["/bin/sh", "-c", command], env={"PATH": "/usr/bin:/bin"}, check=True, timeout=60)
+    return f"{schedule_id}.{time.strftime('%Y%m%d-%H%M', time.gmtime(minute))}"
 
 
 def test_from_the_order_to_the_runs_at_home(laptop: Laptop, server: SshServer, tmp_path: Path) -> None:
@@ -37,17 +42,12 @@ def test_from_the_order_to_the_runs_at_home(laptop: Laptop, server: SshServer, t
     assert "nightly: `0 22 * * mon-fri` by cron of gpu1, whose zone is meant" in made.out
     again = laptop.run(*EVERY, "0 22 * * mon-fri", "--run-id", "nightly", "--json")
     assert again.objects[-1]["standings"][0]["schedule"]["schedule_id"] == "nightly"
-    record = server.home / ".eagle3-remote" / "schedules" / "nightly" / "schedule.json"
-    minute = int(time.time()) // 60 * 60
-    due = {"created_unix_s": minute - 1.0, "cron": time.strftime("%M %H * * *", time.localtime(minute))}
-    record.write_text(json.dumps({**json.loads(record.read_text()), **due}))
-    fire(tmp_path)
-    run_id = f"nightly.{time.strftime('%Y%m%d-%H%M', time.gmtime(minute))}"
+    run_id = due_now(server, tmp_path, "nightly")
     wait_for_phase(server, run_id, "succeeded")
     told = laptop.run("schedule", "list", "--host", "gpu1")
     assert "1 fired" in told.out
     history = laptop.run("schedule", "history", "nightly", "--host", "gpu1")
-    assert run_id in history.out
+    assert f"fired  {run_id}  succeeded" in history.out
     home = laptop.run("schedule", "collect", "nightly", "--host", "gpu1")
     assert home.code == 0, home.err
     assert f"{run_id}  succeeded" in home.out
@@ -98,6 +98,21 @@ def test_secrets_cannot_wait_for_cron(laptop: Laptop, server: SshServer, tmp_pat
     written = (server.home / ".eagle3-remote" / "schedules" / "plain" / "schedule.json").read_text()
     assert "hidden" not in written
     assert json.loads(written)["spec"]["secret_names"] == []
+
+
+def test_a_sweep_again_and_again(laptop: Laptop, server: SshServer, tmp_path: Path) -> None:
+    file = laptop.project / "mine.toml"
+    file.write_text('[sweep]\njob = "selftest"\n[sweep.grid]\nresult_bytes = [10, 20]\n')
+    made = laptop.run("sweep", "run", "mine.toml", "--host", "gpu1", "--every", "@weekly", "--run-id", "weekly")
+    assert made.code == 0, made.err
+    run_id = due_now(server, tmp_path, "weekly")
+    wait_for_phase(server, run_id, "succeeded")
+    home = laptop.run("schedule", "collect", "weekly", "--host", "gpu1")
+    assert home.code == 0, home.err
+    assert f"{run_id}  succeeded" in home.out
+    report = laptop.run("sweep", "report", run_id)
+    assert (report.code, "2 measured" in report.out or "2 of 2" in report.out) == (0, True), report.out
+    assert laptop.run("runs", "list", "--tag", run_id).out.count(f"{run_id}.u") == 2
 
 
 def test_the_end_is_told_once_by_whoever_sees_it(laptop: Laptop, server: SshServer, tmp_path: Path) -> None:

@@ -227,6 +227,20 @@ def test_a_folder_without_an_entry(rig: Rig, tmp_path: Path, table: Path) -> Non
     assert not folder_of(rig).path.exists()
 
 
+def test_one_that_another_host_keeps(rig: Rig, tmp_path: Path, table: Path) -> None:
+    """Hosts may share a home, and with it the root."""
+    add(rig, tmp_path)
+    elsewhere = dataclasses.replace(folder_of(rig).read(), host="gpu7")
+    folder_of(rig).record.write_text(to_json(elsewhere))
+    told = show(rig, tmp_path)
+    assert (told.installed, "is kept by another host" in told.problem) == (None, True)
+    for action in ("remove", "add"):
+        more = {"cron": "0 22 * * *", "spec": rig.spec("nightly")} if action == "add" else {}
+        refused = ask(rig, tmp_path, action, exit_code=1, **more)
+        assert "is kept by another host that shares this root: gpu7" in refused.message
+    assert folder_of(rig).path.exists()
+
+
 def test_another_roots_entry_is_not_ours(rig: Rig, tmp_path: Path, table: Path) -> None:
     add(rig, tmp_path)
     other = Rig(tmp_path / "other")
