@@ -1,8 +1,8 @@
 """A stored run -> what of it can be compared; made once, kept beside the run, made again when its files change.
 
 `measurements.json` beside `run.json` is only a cache: `measurements.key` says from which files (manifest, sizes, times)
-and by which version of the extraction it was made, and what its own sha256 is: one that was edited is made again. A run
-whose files are not what its manifest says is refused.
+and by which version of the extraction it was made, and what its own sha256 is: one that was edited, or emptied by a power
+cut, is made again. A run whose files are not what its manifest says is refused.
 """
 
 import hashlib
@@ -48,8 +48,8 @@ def measurements_of(store: Store, record: RunRecord) -> MeasurementSet:
     made = _measure(store, record)
     data = record_bytes(made)
     try:
-        write(run.path / MEASUREMENTS, data)
-        write(run.path / KEY, _kept_key(key, data))
+        write(run.path / MEASUREMENTS, data, durable=False)
+        write(run.path / KEY, _kept_key(key, data), durable=False)
     except StoreError:
         pass  # a store that cannot be written can still be compared
     return made

@@ -55,11 +55,12 @@ def read_text(path: Path) -> str:
         raise StoreError(f"{path}: expected UTF-8 text, found: {error.reason} at byte {error.start}") from None
 
 
-def write(path: Path, data: bytes, *, shared: bool = False) -> None:
+def write(path: Path, data: bytes, *, shared: bool = False, durable: bool = True) -> None:
     """Replace the file atomically, making its folder where it is missing. Raises StoreError.
 
-    The user's alone (0600 in 0700), or `shared` with whom the umask says, as other files of a project are.
+    The user's alone (0600 in 0700), or `shared` with whom the umask says, as other files of a project are. What can be
+    made again, and tells when it is damaged, need not be `durable`: a power cut may empty it.
     """
     with translated("write", path):
         path.parent.mkdir(mode=0o777 if shared else 0o700, parents=True, exist_ok=True)
-        write_atomically(path, data, mode=0o666 if shared else 0o600)
+        write_atomically(path, data, mode=0o666 if shared else 0o600, durable=durable)
