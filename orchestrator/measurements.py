@@ -1,8 +1,8 @@
 """A stored run -> what of it can be compared; made once, kept beside the run, made again when its files change.
 
 `measurements.json` beside `run.json` is only a cache: `measurements.key` says from which files (manifest, sizes, times)
-and by which version of the extraction it was made, and what its own sha256 is: one that was edited, or emptied by a power
-cut, is made again. A run whose files are not what its manifest says is refused.
+and by which version of the extraction it was made, and what its own sha256 is: one that was edited, or emptied by a
+power cut, is made again. A run whose files are not what its manifest says is refused.
 """
 
 import hashlib
