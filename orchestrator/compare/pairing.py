@@ -71,7 +71,7 @@ def _one(metric: Metric, ours: Series | None, theirs: Series | None, margin: flo
     alone = compare_series(metric, series, series, margin=margin)
     missing = "the other side has none" if theirs is None else f"this side has no {metric.name}"
     if theirs is not None and has:
-        missing += f"; it has {', '.join(has)}"
+        missing += f", but it has {', '.join(has)}"
     return dataclasses.replace(
         _without_change(alone, "not comparable"),
         ours=UNKNOWN if ours is None else alone.ours,

@@ -134,10 +134,9 @@ def _metric_notes(shown: Sequence[Comparison]) -> Sequence[str]:
     """What is to be said of metrics, each sentence once with all whom it concerns."""
     by_note: dict[str, list[str]] = {}
     for item in shown:
-        told = [part for part in item.note.split("; ") if not part.startswith("not tested")]  # the table says it
-        note = "; ".join(told)
-        if note:
-            by_note.setdefault(note, []).append(item.metric.name)
+        for part in item.note.split("; ") if item.note else ():
+            if not part.startswith("not tested"):  # the table says it
+                by_note.setdefault(part, []).append(item.metric.name)
     return [f"{note} ({', '.join(names[:3])}{', ...' if len(names) > 3 else ''})" for note, names in by_note.items()]
 
 

@@ -234,6 +234,14 @@ def test_one_run_of_three_starts_is_enough_to_judge_its_speed(store: Store, eagl
     assert (few.code, "measure with `--starts 3`" in " ".join(few.out.split())) == (8, True)
 
 
+def test_what_is_to_be_said_of_many_metrics_is_said_once(store: Store, eagle: Eagle) -> None:
+    put_served(store, "old")
+    put_bench(store, "one", made_paired(repeats=1, spec_tok_s=60, accept=(0.7,)), created=2.0)
+    out = " ".join(eagle("diff", "old", "one", "--where", "side=spec").out.split())
+    assert out.count("it takes 2 more runs of ours") == 1
+    assert out.count("our one run is outside") == 7  # its own numbers each; not of the speed-up, which never differed
+
+
 def test_a_set_leaves_out_what_is_not_valid(store: Store, eagle: Eagle) -> None:
     put_served(store, "good")
     result, requests = made_paired(repeats=5)

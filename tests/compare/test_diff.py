@@ -181,7 +181,7 @@ def test_a_figure_that_only_the_baseline_has_is_not_dropped() -> None:
     found = compared(measurement(throughputs(*BETTER)), theirs)
     missing = line(found, "accept_length_pooled")
     assert (missing.verdict, missing.ours.value, missing.theirs.value) == ("not comparable", None, pytest.approx(2.0))
-    assert "this side has no accept_length_pooled; it has output_throughput_tok_s" in missing.note
+    assert "this side has no accept_length_pooled, but it has output_throughput_tok_s" in missing.note
     assert found.verdict == "improved"  # what can be compared decides
 
 

@@ -107,8 +107,8 @@ def alike_change(effect: Effect, margin: float, *, shares: bool) -> tuple[Estima
     enough = LEAST_ALIKE if within else LEAST_EQUAL
     if effect.samples < enough:
         none = replace(change, low=None, high=None)
-        return none, f"the spread is unknown, not 0: {told}; {enough} samples would tell more"
-    return change, f"{told}; the interval of no width is the one of order statistics, of the median"
+        return none, f"the spread is unknown, not 0: {told}, {enough} samples would tell more"
+    return change, f"{told}, and the interval of no width is the one of order statistics, of the median"
 
 
 def tail(t: float, freedom: float) -> float:

@@ -49,7 +49,7 @@ def repeats_note(metric: Metric, ours: Series, theirs: Series) -> str:
     within = _within(metric, ours, theirs)
     if not within:
         return f"{counts} {what}{each} are one sample: how starts differ is not seen in them"
-    return f"{counts} {what}{each}: {within}; differences between starts are not in this interval"
+    return f"{counts} {what}{each}: {within}, without the differences between starts"
 
 
 def _starts(series: Series) -> Sequence[str]:
