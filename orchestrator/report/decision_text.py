@@ -30,9 +30,14 @@ LONGEST = 260
 
 
 def decision_text(found: Decision, width: int = 100) -> str:
-    """At most 40 lines of at most `width` columns, as far as their words fit; what is left out is counted."""
-    texts = ["\n".join(_lines(found, width, shape)) for shape in SCREEN]
-    return next((text for text in texts if text.count("\n") < MOST_LINES), texts[-1])
+    """At most 40 lines of at most `width` columns; what is left out is counted, and the causes come first."""
+    lines: list[str] = []
+    for shape in SCREEN:
+        lines = _lines(found, width, shape)
+        if len(lines) <= MOST_LINES:
+            return "\n".join(lines)
+    more = len(lines) - MOST_LINES + 1
+    return "\n".join([*lines[: MOST_LINES - 1], f"... {more} lines more (--json has all)"])
 
 
 def title(found: Decision) -> str:

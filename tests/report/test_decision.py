@@ -42,6 +42,19 @@ def test_the_story_is_told_in_its_own_numbers():
     assert '"eagle_aux_hidden_state_layer_ids": [0, 3, 31]' in text
 
 
+def test_however_much_there_is_to_say_it_is_one_screen():
+    found = decide(story())
+    many = tuple(
+        replace(item, summary=f"{n} {item.summary} " + "very long words " * 20)
+        for n in range(9)
+        for item in found.findings
+    )
+    lines = decision_text(replace(found, findings=many)).splitlines()
+    assert len(lines) == MOST_LINES
+    assert max(map(len, lines)) <= 100
+    assert lines[-1].startswith("... ")
+
+
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_narrow_and_wide_screens(width):
     lines = decision_text(decide(story()), width).splitlines()

@@ -68,6 +68,8 @@ AXES: Mapping[Axis, Mapping[Answer, str]] = {
         "other": "the running server returned other states",
         "unlike": "it returned states that are like none of the captured ones",
         "open": "it returned states, and what the drafter was trained on is not known",
+        "source_right": "the installed source captures the states it was trained on; the running server was not asked",
+        "source_wrong": "the installed source captures other states; the running server was not asked",
         "unknown": "the running server was not asked, or cannot return them",
     },
     "arguments": {

@@ -13,6 +13,7 @@ from orchestrator.diagnosis.decision.inputs import Known
 from orchestrator.diagnosis.decision.next_runs import NextRun, next_runs
 from orchestrator.diagnosis.decision.offline_axes import is_computing, offline_signals, weighty
 from orchestrator.diagnosis.decision.served_axes import served_signals
+from orchestrator.diagnosis.decision.served_lengths import served_gap, wiring_cost
 from orchestrator.diagnosis.decision.serving_checks import serving_checks
 from orchestrator.diagnosis.decision.table import Row, rows_at
 from orchestrator.diagnosis.diagnose import SEVERITIES
@@ -36,10 +37,12 @@ def decide(known: Known) -> Decision:
         *fed_signals(known),
         *pays_signals(known),
     )
+    if place_of(signals)["heldout"] == "unknown":
+        signals = (*(item for item in signals if item.axis != "heldout"), *served_gap(known))
     place = place_of(signals)
     rows = rows_at(place)
     checks = (*serving_checks(known), *drift_checks(known), *(rule_results(known) if known.fed is None else ()))
-    told = [item for row in rows if row.kind == "fault" for item in _told(row, signals)]
+    told = [item for row in rows if row.kind == "fault" for item in _told(known, row, signals)]
     beside = [*_leftovers(known, place), *(item for signal in signals for item in signal.findings[1:])]
     beside += [item for signal in signals for item in signal.findings if not weighty(item)]
     beside += [item for item in checks if item.outcome == "finding"]
@@ -66,7 +69,7 @@ def decide(known: Known) -> Decision:
     )
 
 
-def _told(row: Row, signals: Sequence[Signal]) -> Iterator[CheckResult]:
+def _told(known: Known, row: Row, signals: Sequence[Signal]) -> Iterator[CheckResult]:
     """A row's findings: the first axis leads; numbers that other axes have for the same come before its own."""
     own = [signal for axis in row.tells for signal in signals if signal.axis == axis and signal.results]
     if not own or row.cause is None:
@@ -75,7 +78,8 @@ def _told(row: Row, signals: Sequence[Signal]) -> Iterator[CheckResult]:
     first, *rest = [item for item in lead.findings if weighty(item)] or [_as_finding(lead.results[0], row)]
     seconds = [item for signal in more for item in signal.findings[:1]]
     effect = next((item.effect for item in (first, *seconds) if item.effect is not None), None)
-    evidence = tuple(dict.fromkeys((*(one for item in seconds for one in item.evidence), *first.evidence)))
+    cost = wiring_cost(known) if row.cause == "wiring" else ()
+    evidence = tuple(dict.fromkeys((*(one for item in seconds for one in item.evidence), *first.evidence, *cost)))
     yield replace(first, cause=row.cause, effect=effect, evidence=evidence)
     for item in rest:
         yield replace(item, cause=item.cause if row.cause == "data" else row.cause)

@@ -18,9 +18,10 @@ differ by 0.3 and more, one state in 16 bits from itself by about 0.01."""
 
 
 def fed_signals(known: Known) -> Iterator[Signal]:
-    """What the running server returned; none where nobody asked it."""
+    """What the running server returned, or what its source says; none where there is neither."""
     fed, trained = known.fed, known.trained
     if fed is None:
+        yield from _by_source(known)
         return
     rule = tuple(rule_results(known))
     if trained is None:
@@ -52,6 +53,29 @@ def fed_signals(known: Known) -> Iterator[Signal]:
         yield Signal(axis="fed", answer="other", results=(_other(known, fed, trained), *rule))
         return
     yield Signal(axis="fed", answer="unlike", results=(_unlike(fed, trained), *rule))
+
+
+def _by_source(known: Known) -> Iterator[Signal]:
+    """Where the server was not asked: what the installed source captures, beside what was trained."""
+    resolved, trained = known.resolved, known.trained
+    if resolved is None or resolved.states is None or trained is None:
+        return
+    rule = tuple(rule_results(known))
+    if resolved.states == trained:
+        yield Signal(axis="fed", answer="source_right", results=rule)
+        return
+    found = RESOLVER.finding(
+        f"by the installed source fc is fed with {layers(resolved.states)} instead of {layers(trained)}",
+        severity="serious",
+        cause="wiring",
+        evidence=(
+            Evidence(name="captured by the installed source", value=layers(resolved.states)),
+            Evidence(name="trained on", value=layers(trained)),
+        ),
+        remedy=spelled(known, tuple(trained)),
+        refuted_by="the running server feeding the states that it was trained on",
+    )
+    yield Signal(axis="fed", answer="source_wrong", results=(found,))
 
 
 def rule_results(known: Known) -> Iterator[CheckResult]:

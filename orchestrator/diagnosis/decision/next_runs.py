@@ -60,6 +60,7 @@ _FLAGS: dict[Step, tuple[str, ...]] = {
 
 _FOLDED: tuple[tuple[Step, Step], ...] = (
     ("heldout", "standalone"),
+    ("more_heldout", "standalone"),
     ("baseline", "bench"),
     ("baseline", "serve_train"),
     ("baseline", "serve_heldout"),

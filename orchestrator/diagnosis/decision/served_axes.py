@@ -5,13 +5,12 @@ from dataclasses import replace
 
 from orchestrator.compare.served import Draft, effective
 from orchestrator.compare.stats import MIN_ROWS
+from orchestrator.diagnosis.decision.arguments_axis import arguments_signal
 from orchestrator.diagnosis.decision.axes import Answer, Signal
 from orchestrator.diagnosis.decision.foretold import Compared, compare
 from orchestrator.diagnosis.decision.inputs import SPLITS, Known, Predicted, Served, ServedSplit
-from orchestrator.diagnosis.decision.offline_axes import weighty
 from orchestrator.diagnosis.finding import CheckResult, Evidence, Subject, count, figure
-from orchestrator.diagnosis.served_asked import ARGUMENTS
-from orchestrator.diagnosis.served_engine import PATH, SIMULATED, simulates
+from orchestrator.diagnosis.served_engine import SIMULATED, simulates
 from orchestrator.diagnosis.served_measurement import NOT_WORKING
 
 FORETOLD = Subject(check="K12", title="served against predicted")
@@ -32,7 +31,7 @@ def served_signals(known: Known) -> Iterator[Signal]:
             yield replace(
                 _split(known, served, one), axis="served_train" if axis == "served_train" else "served_heldout"
             )
-    yield _arguments(served)
+    yield arguments_signal(served)
 
 
 def compared(known: Known, split: ServedSplit) -> Compared | None:
@@ -220,13 +219,3 @@ def _evidence(found: Compared) -> tuple[Evidence, ...]:
         *((count("requests held against nothing: other text", found.other_text),) if found.other_text else ()),
         *((count("requests held against nothing: not greedy", found.not_greedy),) if found.not_greedy else ()),
     )
-
-
-def _arguments(served: Served) -> Signal:
-    """K13: what the server runs with, and the path it took."""
-    own = tuple(item for item in served.diagnosis.results if item.title in (ARGUMENTS.title, PATH.title))
-    changed = tuple(replace(item, cause="parameters") for item in own if weighty(item))
-    told = any(item.title == ARGUMENTS.title and item.outcome != "cannot_tell" for item in own)
-    unsure = any(item.outcome == "cannot_tell" for item in own)
-    answer = "changed" if changed else "as_asked" if told and not unsure else "unknown"
-    return Signal(axis="arguments", answer=answer, results=changed or own)

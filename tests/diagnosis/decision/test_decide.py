@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from orchestrator.compare.served_acceptance import acceptance
 from orchestrator.diagnosis.decision.decide import decide
 from orchestrator.diagnosis.decision.fix import is_outside
 from orchestrator.diagnosis.decision.inputs import Known, Resolved
@@ -50,8 +51,14 @@ def dead(requests):
     )
 
 
-def causes(known):
-    return decide(known).causes
+def with_more_prompts(run):
+    """The same with eight prompts for each: the same lengths, and narrower intervals."""
+
+    def many(split):
+        requests = tuple(replace(item, prompt=item.prompt + 100 * n) for n in range(8) for item in split.requests)
+        return replace(split, requests=requests, acceptance=acceptance(requests))
+
+    return replace(run, splits=tuple(many(split) for split in run.splits))
 
 
 def test_a_sound_pair_is_healthy_with_its_numbers():
@@ -245,6 +252,52 @@ def test_rule_and_server_are_held_against_each_other():
     assert any(item.check == "K6" and "but the running server feeds" in item.summary for item in differ.findings)
     untold = decide(sound(resolved=Resolved(states=None, sglang_version=None)))
     assert any(item.check == "K6" and item.outcome == "cannot_tell" for item in untold.checks)
+
+
+def test_a_loss_is_only_the_engines_where_the_server_feeds_what_was_foretold():
+    lossy = served(change=halved)
+    alone = decide(sound(served=lossy, fed=None))
+    assert "engine" not in alone.causes
+    assert not alone.certain
+    assert alone.next_runs[0].step == "capture"
+    assert any("the server accepts less" in text for text in alone.also)
+    by_source = decide(sound(served=lossy, fed=None, resolved=Resolved(states=TRAINED, sglang_version="0.5.23")))
+    assert by_source.causes[0] == "engine"
+    other = decide(sound(served=lossy, fed=None, resolved=Resolved(states=FED_WRONG, sglang_version="0.5.14")))
+    assert other.causes[0] == "wiring"
+    assert "engine" not in other.causes
+    assert not other.certain
+    assert "by the installed source fc is fed with [layer 2, layer 4, layer 5]" in other.named[0].summary
+
+
+def test_the_installed_source_against_the_rule():
+    found = decide(story(fed=None, served=None, resolved=Resolved(states=TRAINED, sglang_version="0.5.14")))
+    assert "rule against source" in found.rows
+    assert "wiring" not in found.causes
+    assert not found.certain
+
+
+def test_without_held_out_rows_the_served_lengths_stand_for_the_gap():
+    test = offline(heldout=False)
+    found = decide(sound(offline=test))
+    assert found.place["heldout"] == "open"  # 12 prompts of each: 2.83 and 2.74 are not surely within 0.3
+    assert (found.verdict, found.certain) == ("cannot_tell", False)
+    assert decide(Known(offline=test, served=with_more_prompts(served()))).place["heldout"] == "level"
+    gap = served(change=lambda some: dead(halved(some, EACH))[EACH:] + some[:EACH])
+    found = decide(Known(offline=test, served=gap))
+    assert found.place["heldout"] == "gap"
+    assert found.causes == ("generalization",)
+    assert "accept length 2.83 on training prompts, 1.00 on held-out ones" in found.headline
+    few = served(change=lambda some: some[:4] + some[EACH : EACH + 4])
+    assert decide(Known(offline=test, served=few)).place["heldout"] == "open"
+    assert decide(Known(offline=test, served=served(temperature=0.5))).place["heldout"] == "unknown"
+
+
+def test_what_a_wiring_fault_costs_is_told_request_by_request():
+    (cost, _) = [item for item in decide(story()).named[0].evidence if "minus foretold of the best" in item.name]
+    assert cost.value == pytest.approx(-0.348, abs=0.001)
+    assert cost.high is not None
+    assert cost.high < 0
 
 
 def test_nothing_known_says_what_to_run_first():

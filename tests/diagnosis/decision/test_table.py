@@ -40,7 +40,7 @@ def any_places(count):
 
 def test_every_cell_says_something_and_one_that_does_not_know_says_what_to_run():
     seen = set()
-    for place in (*every_pair(), *any_places(20000)):
+    for place in (*every_pair(), *any_places(8000)):
         rows = rows_at(place)
         assert rows, place
         seen |= {row.name for row in rows}
@@ -56,7 +56,7 @@ def test_every_cell_says_something_and_one_that_does_not_know_says_what_to_run()
 def test_only_one_place_is_healthy_and_an_unasked_server_is_no_hindrance():
     assert [row.name for row in rows_at(HEALTHY)] == ["healthy"]
     assert [row.name for row in rows_at({**HEALTHY, "fed": "unknown"})] == ["healthy"]
-    spared = {("fed", "unknown"), ("served_train", "unknown"), ("served_train", "untold")}
+    spared = {("fed", "unknown"), ("fed", "source_right"), ("served_train", "unknown"), ("served_train", "untold")}
     for axis, answers in AXES.items():
         for answer in answers:
             rows = rows_at({**HEALTHY, axis: answer})
