@@ -15,6 +15,7 @@ from orchestrator.errors import DetachedError, Eagle3Error, OutputClosedError, O
 # Commands are imported when they are called: `--help` must not pay for SSH. name -> (module, short help).
 COMMANDS = {
     "run": ("orchestrator.cli.run", "Run a job on a host, follow it, bring its result home."),
+    "diagnose": ("orchestrator.cli.diagnose", "Find out why a drafter is slow: from the cheapest look to the dearest."),
     "sweep": ("orchestrator.cli.sweep", "Measure many points on a host while this laptop sleeps."),
     "schedule": ("orchestrator.cli.schedule", "What a host launches again and again while every laptop is off."),
     "explain": ("orchestrator.cli.explain", "Show exactly what a run or a sweep executes."),
@@ -23,7 +24,7 @@ COMMANDS = {
     "logs": ("orchestrator.cli.logs", "Show what a job printed."),
     "cancel": ("orchestrator.cli.cancel", "End a run and everything it started."),
     "hosts": ("orchestrator.cli.hosts", "List the configured hosts, or look at one."),
-    "gc": ("orchestrator.cli.gc", "Make room on a host: what could go, and why the rest stays."),
+    "gc": ("orchestrator.cli.gc", "Make room on a host, or here: what could go, and why the rest stays."),
     "runs": ("orchestrator.cli.runs", "List, show, tag, export, import and remove the runs on this laptop."),
     "import": ("orchestrator.cli.import_", "Keep result files of other tools as runs, to compare with."),
     "baseline": ("orchestrator.cli.baseline", "Name a run or a number to compare with."),

@@ -17,11 +17,9 @@ PLURALS = {"run": "runs", "sweep": "sweeps", "payload": "payloads", "leftover": 
 def gc_text(host: str, items: Sequence[GcItem], totals: GcTotals, *, applied: bool, width: int) -> str:
     """The root, what goes a line each, what stays a line a reason."""
     going = [item for item in items if item.goes]
-    lines = wrapped(
-        f"{host}: {totals.root} takes {size(totals.before_bytes)} on its disk: {_counts(items)}; "
-        f"free {'now' if applied else 'there'}: {size(totals.disk_free_bytes)}",
-        width,
-    )
+    free = f"; free {'now' if applied else 'there'}: {size(totals.disk_free_bytes)}"
+    takes = f"{host}: {totals.root} takes {size(totals.before_bytes)} on its disk: {_counts(items)}"
+    lines = wrapped(takes if totals.disk_free_bytes is None else takes + free, width)
     done = [item for item in going if item.removed or not applied]
     if not going:
         lines.append("nothing would go" if not applied else "nothing went")
