@@ -145,7 +145,9 @@ def _frames(run: Going, *, launch: LaunchRequest | None, wait: bool, bring_home:
     session.link()  # what fails up to here has launched nothing
     if launch is not None and not receiver.launched:
         receiver.asked = True
-        return session.frames("launch", launch, SILENCE_S if launch.follow else ANSWER_S)
+        # sbatch may keep the host waiting longer than a link may be silent.
+        is_prompt = launch.follow and launch.spec.slurm is None
+        return session.frames("launch", launch, SILENCE_S if is_prompt else ANSWER_S)
     request = _request(run, wait=wait, inline_limit_bytes=FIRST_INLINE_BYTES if bring_home else 0)
     return session.frames("follow", request, SILENCE_S)
 

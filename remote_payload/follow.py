@@ -35,6 +35,8 @@ CHUNK_BYTES = 64 * 1024
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.01, 0.25
 LIVENESS_S = 1.0
 """How often the supervisor itself is looked at, besides its state file."""
+SLURM_S = 1.0
+"""How long a Slurm that does not answer may keep the follower, whose pulses the laptop waits for."""
 CLAIM_WAIT_S = 10.0
 """How long a run that is claimed but not started may take to get its first state."""
 
@@ -62,7 +64,7 @@ def follow(request: FollowRequest, send: Send) -> None:
 
 def _first_state(run: RunDir) -> RunState:
     until_s = time.monotonic() + CLAIM_WAIT_S
-    while (state := current_state(run)) is None:
+    while (state := current_state(run, SLURM_S)) is None:
         if time.monotonic() > until_s:
             if leftovers.supervisors(run):
                 message = f"the run's state was removed while its supervisor runs on: {run.state}"
@@ -158,7 +160,7 @@ class _Follower:
             message = f"the run was removed meanwhile: {self._run.path.name}"
             raise Refusal("no_such_run", message, "`cancel` ends what still runs of it") from None
         if look:
-            return current_state(self._run)
+            return current_state(self._run, SLURM_S)
         stamp = (found.st_ino, found.st_mtime_ns, found.st_size)
         if stamp == self._stamp:
             return None

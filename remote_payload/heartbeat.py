@@ -68,6 +68,17 @@ def beat_age_s(path: Path) -> float | None:
     return round(age_s, 3) if age_s >= 0 else None
 
 
+def shared_age_s(path: Path) -> float | None:
+    """Seconds since the file was last written, on whichever host, by this host's clock and the file server's.
+
+    A file system that hosts share may show a beat half a minute late. None when there is none.
+    """
+    try:
+        return max(0.0, round(time.time() - path.stat().st_mtime, 3))
+    except OSError:
+        return None
+
+
 def is_held(path: Path) -> bool:
     """Whether a supervisor holds the file's lock, so is alive. False also where the file system has no locks."""
     try:

@@ -78,13 +78,17 @@ def overwrite(run: RunDir, state: RunState, **changes: Any) -> None:
         file.truncate()
 
 
-def current_state(run: RunDir) -> RunState | None:
-    """The state after a look at the supervisor: `lost`, written for everybody, when it died without a final state."""
+def current_state(run: RunDir, slurm_s: float | None = None) -> RunState | None:
+    """The state after a look at the supervisor: `lost`, written for everybody, when it died without a final state.
+
+    `slurm_s`: how long a Slurm that has to be asked may keep the caller, who then gets its last answer; None = as long
+    as the host's settings let it.
+    """
     state = read_state(run)
     if state is not None and state.slurm is not None and not state.is_terminal:
         from remote_payload.slurm.settle import told  # noqa: PLC0415 - few hosts have a Slurm
 
-        return told(run, state, state.slurm)
+        return told(run, state, state.slurm, slurm_s)
     if state is None or state.is_terminal or is_supervised(run, state):
         return state
     again = read_state(run)  # it may have finished between the two looks; its lock outlives its last write

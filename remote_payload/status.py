@@ -3,7 +3,7 @@
 from remote_payload import leftovers
 from remote_payload.claim import absolute_root
 from remote_payload.frames import Send
-from remote_payload.heartbeat import beat_age_s
+from remote_payload.heartbeat import beat_age_s, shared_age_s
 from remote_payload.refusal import Refusal
 from remote_payload.rundir import RunDir
 from remote_payload.runstate import current_state, read_spec, run_at
@@ -50,4 +50,6 @@ def _look(run: RunDir) -> Row | str:
         return "has no state, but its supervisor runs; if that stays so, `cancel` ends it"
     if state is None:
         return "claimed, not started yet; launch it again if nothing follows"
-    return state, spec, None if state.is_terminal else beat_age_s(run.heartbeat)
+    if state.is_terminal:
+        return state, spec, None
+    return state, spec, beat_age_s(run.heartbeat) if state.slurm is None else shared_age_s(run.heartbeat)

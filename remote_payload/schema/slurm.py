@@ -51,6 +51,9 @@ class SlurmSettings(Record):
             require(named, f"`slurm.{key}` must be a word as Slurm takes it, found: {value!r}")
         times = "`slurm.time` must be minutes, `HH:MM:SS` or `D-HH:MM:SS`"
         require(self.time is None or _TIME.fullmatch(self.time) is not None, f"{times}, found: {self.time!r}")
+        limit_s = None if self.time is None else seconds_of(self.time)
+        early = limit_s is None or limit_s > self.signal_s
+        require(early, f"`slurm.time` must be longer than `slurm.signal_s`, {self.signal_s} s, found: {self.time!r}")
         memory = self.mem is None or _MEMORY.fullmatch(self.mem) is not None
         require(memory, f"`slurm.mem` must be a size like `64G`, found: {self.mem!r}")
         for key in ("cpus", "array_limit"):
@@ -59,10 +62,21 @@ class SlurmSettings(Record):
         require(10 <= self.signal_s <= 65535, f"`slurm.signal_s` must be 10..65535, found: {self.signal_s}")
         polite = MIN_POLL_S <= self.poll_s <= 3600
         require(polite, f"`slurm.poll_s` must be {MIN_POLL_S:g}..3600, found: {self.poll_s}")
-        require(1 <= self.answer_s <= 300, f"`slurm.answer_s` must be 1..300, found: {self.answer_s}")
+        # The laptop waits a minute for an answer.
+        require(1 <= self.answer_s <= 25, f"`slurm.answer_s` must be 1..25, found: {self.answer_s}")
         for word in self.options:
             problem = problem_of(word)
             require(problem is None, f"`slurm.options`: {problem}, found: {word!r}")
+
+
+def seconds_of(limit: str) -> float | None:
+    """A time limit in seconds: minutes, `MM:SS`, `HH:MM:SS`, `D-HH`, `D-HH:MM`, `D-HH:MM:SS`; None = no limit."""
+    if not limit[0].isdigit():
+        return None
+    days, _, rest = limit.rpartition("-")
+    parts = [int(part) for part in rest.split(":")]
+    weights = (3600, 60, 1) if days else {1: (60,), 2: (60, 1), 3: (3600, 60, 1)}[len(parts)]
+    return 86400.0 * int(days or 0) + sum(part * weight for part, weight in zip(parts, weights, strict=False))
 
 
 def problem_of(word: str) -> str | None:

@@ -13,7 +13,8 @@ from remote_payload.slurm.settle import settle, settle_sweep
 from remote_payload.slurm.texts import GONE, JobView, read_config
 from remote_payload.slurm.tools import RefusedError, SlurmError, ask
 
-LOOK_S = 1.0
+LOOK_S = 2.0
+"""Somebody waits for the answer, so Slurm is asked more often than for a look."""
 KILL_S = 60.0
 """How long Slurm may take to end what it was told to end: its KillWait is 30 s unless configured."""
 SUPERVISOR_S = 15.0
@@ -56,7 +57,7 @@ def _until_over(run: RunDir, job: SlurmJob, patience_s: float, pulse: Pulse) -> 
         if answer.problem is not None or _is_over(answer, job) or time.monotonic() >= until_s:
             return answer
         pulse()
-        time.sleep(LOOK_S)
+        time.sleep(min(LOOK_S, job.poll_s))
 
 
 def _until_settled(run: RunDir, patience_s: float, pulse: Pulse) -> None:

@@ -4,14 +4,14 @@ import shutil
 
 from remote_payload.schema.slurm import SlurmFacts
 from remote_payload.slurm.texts import read_config, read_sinfo
-from remote_payload.slurm.tools import SlurmError, ask
+from remote_payload.slurm.tools import SlurmError, ask, search_path
 
 ANSWER_S = 5.0
 
 
 def slurm_facts(answer_s: float = ANSWER_S) -> SlurmFacts | None:
     """None = there is no sbatch here."""
-    if shutil.which("sbatch") is None:
+    if shutil.which("sbatch", path=search_path()) is None:
         return None
     try:
         config = read_config(ask(["scontrol", "show", "config"], answer_s))

@@ -7,8 +7,10 @@ somebody else is at it takes the last answer.
 import contextlib
 import dataclasses
 import fcntl
+import functools
 import json
 import os
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -17,7 +19,7 @@ from pathlib import Path
 from remote_payload.rundir import write_atomically
 from remote_payload.schema.slurm import SlurmJob
 from remote_payload.slurm.texts import GONE, SACCT_FIELDS, SQUEUE_FORMAT, JobView, read_sacct, read_squeue
-from remote_payload.slurm.tools import NoAnswerError, SlurmError, ask
+from remote_payload.slurm.tools import SlurmError, ask
 
 FORGET_S = 7 * 86400.0
 """A job that has ended and that nobody asked about for so long is dropped from the file."""
@@ -51,10 +53,11 @@ class Answer:
         return found
 
 
-def look(root: Path, job: SlurmJob, *, fresh: bool = False) -> Answer:
+def look(root: Path, job: SlurmJob, *, fresh: bool = False, wait_s: float | None = None) -> Answer:
     """What Slurm says of the job and of all others that were ever asked for; asks it only where that is due.
 
-    `fresh`: ask now, whatever the file says.
+    `fresh`: ask now, whatever the file says. `wait_s`: who cannot wait longer gets the last answer; the question goes
+    on meanwhile, and who looks next finds what came of it.
     """
     folder = root / "slurm"
     path = folder / "jobs.json"
@@ -64,6 +67,17 @@ def look(root: Path, job: SlurmJob, *, fresh: bool = False) -> Answer:
         return _watched(path, answer, job)
     with contextlib.suppress(OSError):
         folder.mkdir(mode=0o700, exist_ok=True)
+    if wait_s is None:
+        return _ask_in_turn(folder, answer, job, fresh=fresh)
+    asking = threading.Thread(target=_ask_in_turn, args=(folder, answer, job), daemon=True)
+    asking.start()
+    asking.join(wait_s)
+    return _read(path)
+
+
+def _ask_in_turn(folder: Path, answer: Answer, job: SlurmJob, *, fresh: bool = False) -> Answer:
+    """Ask, and write down what came of it; the last answer where somebody else is at it."""
+    path = folder / "jobs.json"
     with _turn(folder / "poll.lock", wait=fresh) as is_ours:
         if not is_ours:
             return answer
@@ -156,6 +170,15 @@ def _text(answer: Answer) -> bytes:
 def _read(path: Path) -> Answer:
     """The file; as if nobody had asked yet where it is not there or damaged."""
     try:
+        found = path.stat()
+        return _parsed(path, (found.st_ino, found.st_mtime_ns, found.st_size))
+    except OSError:
+        return Answer()
+
+
+@functools.lru_cache(maxsize=1)  # a listing looks at it once for every run
+def _parsed(path: Path, _stamp: tuple[int, int, int]) -> Answer:
+    try:
         value = json.loads(path.read_bytes())
         jobs = {}
         for job_id, known in value["jobs"].items():
@@ -164,6 +187,3 @@ def _read(path: Path) -> Answer:
         return Answer(float(value["polled_unix_s"]), value["problem"], jobs)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return Answer()
-
-
-__all__ = ["Answer", "Known", "NoAnswerError", "look"]

@@ -11,8 +11,10 @@ import os
 import time
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
+from remote_payload.heartbeat import shared_age_s
+from remote_payload.left_behind import tail_of
 from remote_payload.manifest import write_manifest
 from remote_payload.rundir import RunDir
 from remote_payload.runstate import advance, read_spec, read_state
@@ -32,11 +34,16 @@ _LOST_HINT = (
 )
 
 
-def told(run: RunDir, state: RunState, job: SlurmJob, answer: Answer | None = None) -> RunState:
-    """The state of a run that has no final one, with Slurm's word: as a note while it goes on, kept once it is over."""
-    answer = answer or look(run.path.parent.parent, job)
+def told(run: RunDir, state: RunState, job: SlurmJob, wait_s: float | None = None) -> RunState:
+    """The state of a run that has no final one, with Slurm's word: as a note while it goes on, kept once it is over.
+
+    `wait_s`: how long Slurm may keep us; None = as long as it takes, within its bound.
+    """
+    answer = look(run.path.parent.parent, job, wait_s=wait_s)
     if answer.problem is not None:
-        return dataclasses.replace(state, note=f"{answer.problem}; this is what the run's own folder says")
+        age_s = shared_age_s(run.heartbeat) if state.phase == "running" else None
+        beat = "" if age_s is None else f"; its supervisor's last sign of life is {age_s:.0f} s old"
+        return dataclasses.replace(state, note=f"{answer.problem}; this is what the run's own folder says{beat}")
     if job.elements is not None:
         return _sweep(run, state, job, answer)
     known = answer.jobs.get(job.job_id)
@@ -66,7 +73,8 @@ def settle(run: RunDir, view: JobView) -> RunState:
     failure = None
     if phase != "cancelled":
         message = f"the run ended without a final state of its own; {where}"
-        failure = Failure(kind="machine" if phase != "lost" else "supervisor", message=message, hint=_LOST_HINT)
+        kind: Literal["machine", "supervisor"] = "supervisor" if phase == "lost" else "machine"
+        failure = Failure(kind=kind, message=message, hint=_LOST_HINT, details=tail_of(run.path / "slurm.log"))
     by = None if phase != "cancelled" else "as asked" if was_asked else "by scancel, outside this tool"
     return _finish(run, state, phase=phase, failure=failure, note=f"{where}, {by}" if by else where)
 

@@ -1,6 +1,8 @@
 """Runs under a real Slurm: from the login node's verbs to the end, whatever Slurm does to the job."""
 
 import json
+import subprocess
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -8,7 +10,7 @@ from typing import Any
 import pytest
 
 from remote_payload import processes
-from remote_payload.schema import CancelAnswer, CancelRequest, RunState, SelftestJob
+from remote_payload.schema import CancelAnswer, CancelRequest, FollowRequest, RunState, SelftestJob
 from remote_payload.schema.slurm import SlurmSettings
 from remote_payload.schema.waiting import Waiting
 from tests.payload.rig import NONCE, Rig, of_kind, wait_for
@@ -241,13 +243,40 @@ def test_a_node_without_power_gives_the_run_to_another(rig: Rig, slurm: Slurm) -
         dead.start()
 
 
+class Gaps:
+    """The longest silence of a follower, read by a thread."""
+
+    def __init__(self, follower: "subprocess.Popen[bytes]") -> None:
+        self._follower = follower
+        self._longest_s = 0.0
+        self._reader = threading.Thread(target=self._read)
+        self._reader.start()
+
+    def _read(self) -> None:
+        before_s = None
+        assert self._follower.stdout is not None
+        for _ in self._follower.stdout:
+            now_s = time.monotonic()
+            self._longest_s = max(self._longest_s, 0.0 if before_s is None else now_s - before_s)
+            before_s = now_s
+
+    @property
+    def longest_s(self) -> float:
+        """Once it has ended."""
+        self._reader.join(30)
+        self._follower.communicate()
+        return self._longest_s
+
+
 def test_a_controller_that_is_gone_is_no_end_of_a_run(rig: Rig, slurm: Slurm) -> None:
     impatient = SlurmSettings(poll_s=1.0, answer_s=1.0)
-    launch(rig, "r1", SelftestJob(duration_s=600), slurm=impatient)
+    launch(rig, "r1", SelftestJob(duration_s=600), slurm=SlurmSettings(poll_s=1.0, answer_s=4.0))
     started(rig, "r1")
     slurm.stop_controller()
+    follow = FollowRequest(nonce=NONCE, root=str(rig.root), run_id="r1", pulse_s=0.5)
+    gaps = Gaps(rig.start("follow", follow))
     try:
-        until(lambda: "did not answer within 1 s" in (state_of(rig, "r1").note or ""), "the problem", 20)
+        until(lambda: "the run's own folder says" in (state_of(rig, "r1").note or ""), "the problem", 20)
         assert state_of(rig, "r1").phase == "running"
         (error,) = of_kind(rig.launch(rig.spec("r2", slurm=impatient), exit_code=1), "error")
         assert "Slurm did not answer within 1 s (sbatch)" in error.message
@@ -257,3 +286,4 @@ def test_a_controller_that_is_gone_is_no_end_of_a_run(rig: Rig, slurm: Slurm) ->
     finally:
         slurm.start_controller()
     assert rig.state("r1").phase == "cancelled"
+    assert gaps.longest_s < 3.0, "the laptop takes a follower that is silent for 12 s for a broken link"

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from remote_payload.schema.slurm import SlurmPartition, SlurmSettings, problem_of
+from remote_payload.schema.slurm import SlurmPartition, SlurmSettings, problem_of, seconds_of
 from remote_payload.slurm.batch import why_ended
 from remote_payload.slurm.texts import GOING, JobView, read_config, read_sacct, read_scontrol, read_sinfo, read_squeue
 
@@ -129,8 +129,26 @@ def test_options_that_say_where_to_run_are_taken() -> None:
 
 
 @pytest.mark.parametrize(
+    ("limit", "seconds"),
+    [("30", 1800), ("5:30", 330), ("2:30:00", 9000), ("1-12", 129600), ("1-12:30", 131400), ("1-00:00:05", 86405)],
+)
+def test_time_limits_in_all_of_slurms_forms(limit: str, seconds: float) -> None:
+    assert seconds_of(limit) == seconds
+    assert seconds_of("UNLIMITED") is None
+
+
+@pytest.mark.parametrize(
     "settings",
-    [{"time": "soon"}, {"partition": "a b"}, {"gres": "gpu:1; rm"}, {"signal_s": 1}, {"poll_s": 0.5}, {"mem": "-1"}],
+    [
+        {"time": "soon"},
+        {"time": "2"},
+        {"partition": "a b"},
+        {"gres": "gpu:1; rm"},
+        {"signal_s": 1},
+        {"poll_s": 0.5},
+        {"mem": "-1"},
+        {"answer_s": 60.0},
+    ],
 )
 def test_settings_that_slurm_would_not_understand_are_refused(settings: dict[str, object]) -> None:
     with pytest.raises(ValueError, match=r"slurm\."):
