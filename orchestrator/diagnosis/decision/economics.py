@@ -8,6 +8,7 @@ only intervals that do not overlap decide. r belongs to this number of steps: wh
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from orchestrator.compare.prediction import Prediction, predict
 from orchestrator.compare.served import Draft, PairedLoad
 from orchestrator.compare.stats import Estimate, bounded, pooled_ratio
 from orchestrator.diagnosis.decision.axes import Answer, Signal
@@ -29,6 +30,8 @@ class Economics:
     draft: Draft
     mended: Estimate | None
     """Accept length of the best reading; None = not foretold, or the served one is the best."""
+    foretold: Prediction | None
+    """The best reading at every depth by a known step cost; None = nobody said what a step costs."""
 
     @property
     def answer(self) -> Answer:
@@ -52,7 +55,32 @@ def economics(known: Known) -> Economics | None:
         return None
     pairs = served.figures.pairs
     lowest = min(pairs, key=lambda item: (item.spec.concurrency is None, item.spec.concurrency or 0))
-    return Economics(load=lowest, draft=served.figures.draft, mended=mended_length(known))
+    return Economics(load=lowest, draft=served.figures.draft, mended=mended_length(known), foretold=every_depth(known))
+
+
+def every_depth(known: Known) -> Prediction | None:
+    """What each number of draft steps would give, on held-out rows where there are; None = no cost, or no rows."""
+    offline = known.offline
+    if offline is None or known.cost is None:
+        return None
+    reading, measured = offline.wiring.best.facts.name, offline.measured
+    heldout = measured.heldout
+    rows = heldout if heldout is not None and reading in heldout.figures else measured.train
+    if not any(item.reading == reading for item in rows.hits):
+        return None
+    return predict(reading, rows.rows, rows.hits, known.cost)
+
+
+def depth_words(found: Prediction) -> str:
+    """Whether any number of steps pays, e.g. `by r = 1.47 + 0.16 k no number of steps pays: at best 0.93x at 2`."""
+    depth, cost = found.judged, found.cost
+    if depth is None or cost is None or depth.speedup is None:
+        return "whether another number of steps pays is not known"
+    speed = depth.speedup
+    ends = "" if speed.low is None or speed.high is None else f" [{speed.low:.2f}, {speed.high:.2f}]"
+    best = f"{speed.value or 0.0:.2f}x{ends} at {depth.steps} step{'' if depth.steps == 1 else 's'}"
+    told = {True: "it pays", False: "no number of steps pays", None: "whether any number of steps pays is open"}
+    return f"by r = {cost.words} ({cost.source or 'given'}) {told[found.pays]}: at best {best}, read as it reads best"
 
 
 def mended_length(known: Known) -> Estimate | None:
@@ -139,7 +167,7 @@ def _speed(found: Economics) -> str:
 
 
 def _remedy(found: Economics, served: Served) -> tuple[str, ...]:
-    lines = []
+    lines = [] if found.foretold is None else [depth_words(found.foretold)]
     if found.answer == "cannot":
         lines.append("serve without speculation, or with a draft whose steps are cheaper: fewer nodes, fewer steps")
     else:

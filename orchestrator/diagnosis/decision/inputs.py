@@ -5,6 +5,7 @@ from typing import Literal
 
 from orchestrator.compare.served import ServedFigures
 from orchestrator.compare.served_acceptance import Acceptance
+from orchestrator.compare.step_cost import StepCost
 from orchestrator.diagnosis.diagnose import Diagnosis
 from orchestrator.diagnosis.measured import Measured
 from orchestrator.diagnosis.served import ServedDiagnosis
@@ -135,6 +136,8 @@ class Known:
     predicted: tuple[Predicted, ...] = ()
     fed: Fed | None = None
     resolved: Resolved | None = None
+    cost: StepCost | None = None
+    """What a speculative step costs by its number of drafts, where somebody knows it for this target and device."""
 
     def foretold(self, split: SplitName, part: Literal["as served", "best"]) -> Predicted | None:
         """One split's prediction of one reading."""
@@ -160,6 +163,10 @@ class Known:
         """States the drafter was trained on: as its trainer says, else as it surely reads best."""
         if self.fed is not None and self.fed.trained is not None:
             return self.fed.trained
-        if self.offline is None or self.offline.wiring.verdict not in ("sound", "mis_wired", "mis_read"):
+        wiring = None if self.offline is None else self.offline.wiring
+        if wiring is None:
             return None
-        return self.offline.wiring.best.facts.states
+        if wiring.verdict in ("sound", "mis_read"):
+            return wiring.best.facts.states
+        # ids are only spelled for a reading that is surely ahead of every other set of states, and reads well
+        return wiring.best.facts.states if wiring.spelling is not None and not wiring.spelling.block_order else None

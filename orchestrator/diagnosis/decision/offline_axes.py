@@ -75,6 +75,8 @@ def _fed_words(offline: Offline) -> str | None:
     captured, states = offline.measured.result.declared.captured, best.facts.states
     if offline.wiring.verdict != "mis_wired" or captured is None or states is None or captured == states:
         return None
+    if offline.wiring.spelling is None:
+        return None  # other sets of states read as well: which of them it was trained on is not known
     shares = [best.figures.first_step.value, None if declared is None else declared.figures.first_step.value]
     worth = ""
     if shares[0] is not None and shares[1] is not None:

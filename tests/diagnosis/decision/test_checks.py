@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from orchestrator.compare.served import served_figures
+from orchestrator.compare.step_cost import StepCost
 from orchestrator.diagnosis.decision.decide import decide
 from orchestrator.diagnosis.decision.drifts import by_age, by_context, by_position, greedy_and_sampled
 from orchestrator.diagnosis.decision.economics import economics
@@ -160,3 +161,21 @@ def test_the_break_even_is_r_of_the_lowest_load():
     assert healthy is not None
     assert healthy.mended is None  # what is served is what reads best
     assert economics(Known(served=served(plain=()))) is None
+
+
+@pytest.mark.parametrize(
+    ("cost", "words"),
+    [
+        (StepCost(base=1.0, per_step=0.1, source="measured"), "by r = 1 + 0.1 k (measured) it pays: at best 2.1"),
+        (StepCost(base=3.0, per_step=0.5), "by r = 3 + 0.5 k (given) no number of steps pays: at best 0.6"),
+        (StepCost(base=2.0, per_step=0.25), "by r = 2 + 0.25 k (given) whether any number of steps pays is open"),
+    ],
+)
+def test_a_known_cost_says_whether_any_depth_pays(cost, words):
+    (item,) = [one for one in decide(story(cost=cost)).named if one.check == "K15"]
+    assert item.remedy[0].startswith(words)
+    found = economics(story(cost=cost))
+    assert found is not None
+    assert found.foretold is not None
+    assert len(found.foretold.depths) == 3
+    assert economics(story(cost=cost, offline=None)).foretold is None  # type: ignore[union-attr]

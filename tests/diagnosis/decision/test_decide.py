@@ -24,7 +24,8 @@ from tests.diagnosis.decision.scenes import (
     sound,
     story,
 )
-from tests.support.made_measured import Rows, made_measured
+from tests.support.made_measured import LATER, Made, Rows, made_measured
+from tests.support.made_results import made_declared
 
 NO_HEAD = (SharedTensorFacts(name="lm_head", stored=False, used="target", served="random"),)
 
@@ -291,6 +292,27 @@ def test_without_held_out_rows_the_served_lengths_stand_for_the_gap():
     few = served(change=lambda some: some[:4] + some[EACH : EACH + 4])
     assert decide(Known(offline=test, served=few)).place["heldout"] == "open"
     assert decide(Known(offline=test, served=served(temperature=0.5))).place["heldout"] == "unknown"
+
+
+def test_where_two_sets_of_states_read_alike_neither_is_called_the_trained_one():
+    alike = (Made(), Made(slots=(0, 1, 3)), Made((0.45, 0.4, 0.4, 0.4), LATER))
+    wrong = {"declared": made_declared(FED_WRONG, LATER, config_ids=(1, 3, 4))}
+    test = offline_of(made_measured(alike, **wrong))
+    assert test.wiring.verdict == "mis_wired"
+    found = decide(Known(offline=test, fed=fed(FED_WRONG, None)))
+    assert found.causes == ("wiring",)
+    assert "[embed" not in found.named[0].summary
+    assert found.place["fed"] == "open"
+    assert found.fix is None or not found.fix.can_be_applied
+
+
+def test_a_rule_that_nobody_knows_is_made_up_for_by_the_running_server():
+    unknown = made_declared(None, None, config_ids=(1, 3, 4), target_class="OddForCausalLM")
+    test = offline_of(made_measured(declared=unknown))
+    assert decide(Known(offline=test)).causes == ()
+    found = decide(Known(offline=test, fed=fed(FED_WRONG, None)))
+    assert found.causes == ("wiring",)
+    assert "instead of [embed, layer 2, layer 4]" in found.named[0].summary
 
 
 def test_what_a_wiring_fault_costs_is_told_request_by_request():
