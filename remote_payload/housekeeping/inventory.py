@@ -24,6 +24,8 @@ UNIT = re.compile(r"(.+)\.u[0-9]+\.[0-9]+")
 """The run of a sweep's unit: the sweep, the unit, the attempt."""
 PAYLOAD = re.compile(r"([0-9a-f]{64})\.[A-Za-z0-9_-]+")
 """A payload, or what was compiled of it."""
+SLURM_S = 5.0
+"""How long a Slurm may be asked after a run; one that does not answer leaves the run as not over."""
 STRAY_AGE_S = 86400.0
 """A half-shipped payload that is older than this belongs to nobody."""
 
@@ -89,7 +91,7 @@ def _found(run: RunDir, device: int, living: Living, tick: Callable[[], None]) -
     spec = state = None
     try:
         spec = read_spec(run)
-        state = current_state(run)
+        state = current_state(run, SLURM_S)
         keeps = _alive(run, state, living)
     except FileNotFoundError:
         keeps = Reason(words="claimed and never started", detail="`cancel` settles it")

@@ -14,7 +14,7 @@ from remote_payload.rundir import RunDir
 from remote_payload.schema import SelftestJob
 from remote_payload.schema.waiting import Waiting
 from tests.payload.housekeeping.made_root import DAY_S, MadeRoot, allocated, going
-from tests.payload.rig import Rig, fill, frames_in, of_kind
+from tests.payload.rig import Rig, fill, frames_in, of_kind, wait_for
 
 
 @pytest.fixture
@@ -252,6 +252,24 @@ def test_a_broken_gc_is_finished_by_the_next(made: MadeRoot) -> None:
     items, _ = made.gc(apply=True)
     assert items["night"].runs == 2
     assert (list(runs.iterdir()), list(trash.iterdir())) == ([], [])
+
+
+def test_a_gc_that_is_killed_leaves_whole_runs_and_the_next_one_ends_it(made: MadeRoot) -> None:
+    made.sweep("night", 40)
+    runs = made.rig.root / "runs"
+    files = {path.name for path in (runs / "night").iterdir()}
+    child = made.rig.start("gc", made.request(apply=True, older_than_s=0.0))
+    wait_for(lambda: len(list(runs.iterdir())) < 25)
+    child.kill()
+    child.communicate()
+    for path in runs.glob("[!.]*"):
+        assert {one.name for one in path.iterdir()} == files
+    assert not (runs / "night").exists()  # the first to go, and nobody takes the rest for a sweep
+    made.home = []
+    items, _ = made.gc(apply=True)
+    assert {item.reason for item in items.values() if item.kind == "leftover"} <= {"a `gc` that broke left it"}
+    assert made.names() == set()
+    assert list((made.rig.root / "trash").iterdir()) == []
 
 
 def test_two_at_once_take_everything_once(made: MadeRoot) -> None:
