@@ -46,9 +46,9 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
     ("SECRET", r"(?i)(?<=bearer )[^\s'\"`,;]{4,4000}"),
     ("SECRET", rf"(?i){_NAME}[\w-]{{0,40}}\\?['\"]?\s{{0,8}}[=:]\s{{0,8}}\\?['\"]?(?P<value>{_VALUE})"),
     ("SECRET", rf"(?i)--[\w-]{{0,40}}{_NAME}[\w-]{{0,20}}['\"]?,?\s{{1,8}}['\"]?(?P<value>{_VALUE})"),
-    ("URL", r"\b[a-zA-Z][a-zA-Z0-9+.-]{1,20}://[^\s'\"`<>)\]}]{1,4000}"),
+    ("URL", r"\b[a-zA-Z][a-zA-Z0-9+.-]{1,20}://[^\s'\"`<>)\]}|]{1,4000}"),
     ("ACCOUNT", r"[\w.+-]{1,64}\\?@(?:<!-- -->)?[\w-]{1,64}(?:\.[\w-]{1,64}){0,8}(?::\d{1,5})?"),
-    ("PATH", r"(?<![\w.:/\\])(?:\\?~[\w.-]{0,64})?(?:/[^\s/'\"`,;:)\]}<>|]{1,255}){1,64}/?"),
+    ("PATH", r"(?<![\w./\\])(?:\\?~[\w.-]{0,64})?(?:/[^\s/'\"`,;:)\]}<>|]{1,255}){1,64}/?"),
     ("PATH", r"(?<!\w)\\?~[\w.-]{0,64}/?(?=[\s'\"`,;:)\]}]|$)"),
     ("PATH", r"(?<!\w)(?:[A-Za-z]:[\\/]|\\\\)[^\s'\"`,;<>|]{1,4000}"),
     ("ADDRESS", r"(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?::\d{1,5})?(?![\w.])"),
@@ -79,7 +79,10 @@ class Redaction:
     placeholders: dict[tuple[str, str], str] = field(default_factory=dict)
 
     def text(self, text: str) -> str:
-        """A text, Markdown or plain, without what is private in it."""
+        """A text, Markdown or plain, without what is private in it.
+
+        Where a text is folded, records go through `record` before it is made: half a path on the next line is none.
+        """
         plain = "".join(char for char in unicodedata.normalize("NFKC", text) if unicodedata.category(char) != "Cf")
         for kind, value in self._known():
             plain = re.sub(_whole(value, kind), lambda found, k=kind: self._put(k, found.group()), plain)  # type: ignore[misc]
@@ -131,7 +134,7 @@ class Redaction:
             return whole
         value = found.groupdict().get("value")
         if value is None:
-            tail = whole[len(whole.rstrip(".,;:")) :]  # a sentence's own end
+            tail = whole[len(whole.rstrip(".,;:\\")) :]  # a sentence's own end, or what keeps a table's cell whole
             return f"{self._put(kind, whole[: len(whole) - len(tail)])}{tail}"
         if _is_placeholder(value) or _HARMLESS.fullmatch(value):
             return whole
@@ -144,8 +147,9 @@ class Redaction:
 
 
 def _whole(value: str, kind: str) -> str:
-    """A secret wherever it stands; a name as a whole word, whatever its case."""
-    return re.escape(value) if kind == "SECRET" else rf"(?i)(?<![a-z0-9]){re.escape(value)}(?![a-z0-9])"
+    """A secret wherever it stands; a name as a whole word, whatever its case. Also escaped, or broken over lines."""
+    spelled = r"\\?(?:\n {0,12})?".join(re.escape(char) for char in value)
+    return spelled if kind == "SECRET" else rf"(?i)(?<![a-z0-9])\\?{spelled}(?![a-z0-9])"
 
 
 def _is_placeholder(text: str) -> bool:

@@ -46,12 +46,26 @@ PRIVATE = Private(secrets=("hunter2!x",), hosts=("gpu-box-7",), users=("mallory"
         ("jwt eyJhbGciOi.eyJzdWIiOiIx.sig-nature", "jwt SECRET-1"),
         ("a -----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY----- b", "a SECRET-1 b"),
         ("a -----BEGIN PRIVATE KEY-----\nMIIE cut off", "a SECRET-1"),
+        ("PATH=/usr/bin:/opt/x", "PATH=PATH-1:PATH-2"),
+        ("eve@nas:/data/x", "ACCOUNT-1:PATH-1"),
+        (r"read /srv/my models/x\| next", r"read PATH-1\| next"),
+        (r"| /data/x\|y | b |", r"| PATH-1\|y | b |"),
+        (r"| http://a.b/c\\| b |", r"| URL-1\\| b |"),
+        ("on gpu-\n  box-7, and", "on HOST-1, and"),
+        (r"secret hunter2\!x", "secret SECRET-1"),
         ("\u200bgpu\u200b-box\u2060-7\u202e", "HOST-1"),
         ("\uff47\uff50\uff55-box-7", "HOST-1"),
     ],
 )
 def test_what_is_private_goes(text, left):
     assert Redaction(private=PRIVATE).text(text) == left
+
+
+def test_known_names_go_in_their_escaped_spelling_too():
+    private = Private(paths=("/srv/dra*ft [x]",), hosts=("a_b-host",), users=("e*e",))
+    for text in ("in /srv/dra*ft [x].", r"in /srv/dra\*ft \[x\].", r"on a\_b-host", r"by e\*e"):
+        clean = Redaction(private=private).text(text)
+        assert clean in ("in PATH-1.", "on HOST-1", "by USER-1"), clean
 
 
 def test_a_bearers_token_goes_whatever_stands_before_it():
