@@ -14,7 +14,7 @@ from orchestrator.remote.verbs import new_nonce
 from orchestrator.store import Store
 from orchestrator.sweep_collecting import collect as collect_sweep
 from orchestrator.sweep_collecting import only_trouble
-from remote_payload.schema import RunSpec, RunState, job_from_json
+from remote_payload.schema import RunState
 from remote_payload.schema.cron import CronError, parse_cron
 from remote_payload.schema.frames import ScheduleFrame
 from remote_payload.schema.schedule import LONGEST_ID, Engine, ScheduleRequest
@@ -60,9 +60,10 @@ def schedule(order: Order, every: Every, session: HostSession, store: Store, tel
         raise UsageError(f"a schedule's id has at most {LONGEST_ID} characters, found: {order.run_id}")
     if order.waiting is not None and (order.waiting.after or order.waiting.start_unix_s or order.waiting.start_local):
         raise UsageError("--every says when a run starts: it goes with neither --at nor --after")
+    _require_no_secrets(order, session)
     # The interpreter has to be there for weeks: it is looked for now, whatever was found before.
     python = pipeline.python_for(order, session, store, tell, trust=False)
-    spec = _without_secrets(record_of(order, session, python).spec, session)
+    spec = dataclasses.replace(record_of(order, session, python).spec, secret_names=())
     request = ScheduleRequest(
         nonce=new_nonce(),
         root=session.host.root,
@@ -127,15 +128,15 @@ def _ask(session: HostSession, request: ScheduleRequest) -> ScheduleFrame:
     return answer
 
 
-def _without_secrets(spec: RunSpec, session: HostSession) -> RunSpec:
+def _require_no_secrets(order: Order, session: HostSession) -> None:
     """Raises ConfigError for a job that may need them: cron starts it with nobody there to hand them over."""
-    if spec.secret_names and spec.job_kind in SECRETS_KINDS:
+    kind = order.planned.job.kind
+    if session.host.secrets and kind in SECRETS_KINDS:
         raise ConfigError(
             f"--every: nobody is there to hand over the `secrets` of [hosts.{session.name}] when a run starts, and a "
-            f"{job_from_json(spec.job_json).kind} may need them: {', '.join(spec.secret_names)}",
+            f"{kind} may need them: {', '.join(session.host.secrets)}",
             hint="a second entry of this host in eagle3.toml without `secrets` is for schedules that need none",
         )
-    return dataclasses.replace(spec, secret_names=())
 
 
 def _is_here(run_id: str, store: Store) -> bool:

@@ -56,7 +56,7 @@ def history_text(answer: ScheduleFrame) -> str:
 def _row(standing: Standing) -> list[str]:
     schedule = standing.schedule
     if schedule is None:
-        return [standing.schedule_id, "?", "?", "?", "?", "?", standing.problem or ""]
+        return [standing.schedule_id, *["unknown"] * 4, "-", "-"]
     last = standing.history[-1] if standing.history else None
     told = "-" if last is None else f"{last.what} {moment(last.due_unix_s, zone='', unknown='')}".strip()
     coming = standing.coming_local[0] if standing.coming_local else "never again"

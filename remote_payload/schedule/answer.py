@@ -15,7 +15,7 @@ from remote_payload.runstate import current_state
 from remote_payload.schedule import engines
 from remote_payload.schedule.folder import ScheduleDir, folders
 from remote_payload.schedule.history import GRACE_S, counts, note_steps_and_missed, read_history
-from remote_payload.schedule.times import next_after
+from remote_payload.schedule.times import next_after, use_the_systems_zone
 from remote_payload.schema import LaunchRequest, RunState
 from remote_payload.schema.cron import parse_cron
 from remote_payload.schema.frames import ScheduleFrame
@@ -27,6 +27,7 @@ MOST_RUNS = 500
 
 def answer_schedule(request: ScheduleRequest, send: Send, archive: Path) -> None:
     """Do what is asked and answer with a ScheduleFrame. Raises Refusal, SchemaError."""
+    use_the_systems_zone()
     root = absolute_root(request.root)
     if request.action == "remove":
         _remove(ScheduleDir(root, request.schedule_id or ""))

@@ -13,7 +13,7 @@ from remote_payload.rundir import RunDir
 from remote_payload.runstate import current_state
 from remote_payload.schedule.folder import ScheduleDir
 from remote_payload.schedule.history import at_this_moment, note, note_steps_and_missed
-from remote_payload.schedule.times import last_until
+from remote_payload.schedule.times import last_until, use_the_systems_zone
 from remote_payload.schema import LaunchRequest, SchemaError
 from remote_payload.schema.cron import parse_cron
 from remote_payload.schema.schedule import Occasion, Schedule
@@ -23,6 +23,7 @@ LATE_S = 90.0
 
 def fire(root: str, schedule_id: str, archive: Path) -> int:
     """Fire the time that is due; the exit code. What goes wrong is one line on stderr, which cron mails."""
+    use_the_systems_zone()
     try:
         folder = ScheduleDir(absolute_root(root), schedule_id)
         schedule = folder.read()

@@ -6,6 +6,7 @@ other. Source: cron.c of Vixie's cron with Debian's patches, "wildcard" and "fix
 """
 
 import calendar
+import os
 import time
 from collections.abc import Iterator
 
@@ -14,6 +15,12 @@ from remote_payload.schema.cron import Cron
 DAY_S = 86400
 LOOK_AHEAD_DAYS = 366 * 9
 """February 29 may be eight years off, around a century that has none."""
+
+
+def use_the_systems_zone() -> None:
+    """Read clocks as cron and systemd do; a login's own `TZ` is not theirs."""
+    if os.environ.pop("TZ", None) is not None:
+        time.tzset()
 
 
 def due_between(cron: Cron, after_s: float, until_s: float) -> Iterator[int]:

@@ -4,6 +4,7 @@ import dataclasses
 import subprocess
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,16 @@ from tests.support.engines import crontab_at, environment, made, systemctl_at
 from tests.support.patience import wait_for
 
 FOREIGN = '# mine\nMAILTO=""\r\nCRON_TZ=Asia/Tokyo\n17 3 * * *\ttrue \\% "x"\n\n'
+
+
+@pytest.fixture(autouse=True)
+def systems_zone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """That which cron goes by."""
+    monkeypatch.delenv("TZ", raising=False)
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
 
 
 @pytest.fixture
@@ -207,6 +218,12 @@ def test_what_cannot_be_launched_is_told(rig: Rig, tmp_path: Path, table: Path) 
     assert (line.what, "cannot create the run directory" in line.why) == ("failed", True)
     assert fire(rig, tmp_path).returncode == 0  # and the same time may be tried again
     assert show(rig, tmp_path).counts == {"failed": 1, "fired": 1}
+
+
+def test_the_zone_of_a_login_is_not_crons(rig: Rig, tmp_path: Path, table: Path) -> None:
+    plain = add(rig, tmp_path)
+    elsewhere = ask(rig, tmp_path, "show", env={"TZ": "XXX-13:45"})
+    assert (elsewhere.zone, elsewhere.standings[0].coming_unix_s) == (plain.zone, plain.standings[0].coming_unix_s)
 
 
 def test_an_entry_without_a_folder(rig: Rig, tmp_path: Path, table: Path) -> None:
