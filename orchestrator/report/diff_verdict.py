@@ -8,6 +8,7 @@ from orchestrator.compare.diff import UNSURE, decides
 from orchestrator.report.diff_assumed import assumed, condition
 from orchestrator.report.diff_words import (
     KEYS,
+    MOST_NAMED,
     Names,
     change_figure,
     definition,
@@ -17,6 +18,7 @@ from orchestrator.report.diff_words import (
     power_words,
     sentence,
 )
+from orchestrator.report.words import some_of
 
 
 def verdict_lines(found: SetComparison, asked: Asked, names: Names = KEYS) -> list[str]:
@@ -137,8 +139,11 @@ def _case_reasons(case: CaseComparison, found: SetComparison, names: Names) -> l
     reasons += [f"{found.theirs_label}: {text}" for text in case.theirs.invalid]
     reasons += [difference_words(item) for item in case.hard]
     if not reasons and case.verdict in ("invalid", "not comparable", "single run"):
-        same = [item for item in case.comparisons if item.verdict == case.verdict and item.note]
-        reasons = [f"{names.metric(item.metric.name)}: {item.note}" for item in same]
+        by_note: dict[str, list[str]] = {}
+        for item in case.comparisons:
+            if item.verdict == case.verdict and item.note:
+                by_note.setdefault(item.note, []).append(names.metric(item.metric.name))
+        reasons = [f"{some_of(metrics, MOST_NAMED)}: {note}" for note, metrics in by_note.items()]
     return reasons or (["no metric is on both sides"] if case.verdict == "not comparable" else [])
 
 

@@ -242,6 +242,16 @@ def test_what_is_to_be_said_of_many_metrics_is_said_once(store: Store, eagle: Ea
     assert out.count("our one run is outside") == 7  # its own numbers each; not of the speed-up, which never differed
 
 
+def test_one_reason_of_many_metrics_is_one_reason(store: Store, eagle: Eagle) -> None:
+    put_served(store, "short", accept=0.0)
+    put_served(store, "long", accept=1.0, created=2.0)
+    out = " ".join(eagle("diff", "short", "long", "long", "--where", "side=plain").out.split())
+    told = (
+        "output_throughput_tok_s, total_throughput_tok_s, request_throughput_req_s, ttft_s and 3 more: our outputs are"
+    )
+    assert out.count(told) == 1
+
+
 def test_a_set_leaves_out_what_is_not_valid(store: Store, eagle: Eagle) -> None:
     put_served(store, "good")
     result, requests = made_paired(repeats=5)
