@@ -32,9 +32,10 @@ def error_of(state: RunState, *, job_kind: str, host: str) -> JobError | HostNot
     run, again = f"run {state.run_id}", _again(state.run_id, job_kind, host)
     logs = f"`eagle3-remote logs {state.run_id}` shows what the job printed"
     if state.phase == "failed":
-        if job_kind == "bench" and state.failure is not None:
-            return _failed_bench(state.failure, logs)
-        return _failed(state, logs)
+        failure = state.failure if job_kind == "bench" else None
+        error = _failed(state, logs) if failure is None else _failed_bench(failure, logs)
+        error.hint = _at(host, error.hint)
+        return error
     if state.phase == "killed":
         return JobKilledError(f"{run}: the job was ended by {state.signal or 'a signal'}", hint=f"{logs}; {again}")
     if state.phase == "out_of_memory":
@@ -57,6 +58,11 @@ def error_of(state: RunState, *, job_kind: str, host: str) -> JobError | HostNot
             f"`eagle3-remote cancel {state.run_id}` ends what may be left of it; else {again}",
         )
     return None
+
+
+def _at(host: str, hint: str | None) -> str | None:
+    """A hint of the host's own, which does not know by what name it is called here."""
+    return None if hint is None else hint.replace("--host NAME", f"--host {host}").replace("top NAME", f"top {host}")
 
 
 def _less(job_kind: str) -> str:

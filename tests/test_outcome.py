@@ -102,3 +102,11 @@ def test_a_line_that_the_message_quotes_is_told_once() -> None:
 def test_why_a_run_ended_early(phase: RunPhase, words: str | None) -> None:
     state = RunState(run_id="r", sequence=1, phase=phase, exit_code=3, signal="SIGKILL")
     assert cause_of(state) == words
+
+
+def test_a_command_in_a_hint_names_the_host_as_it_is_called_here() -> None:
+    failure = Failure(kind="disk_full", message="full", hint="e.g. by `eagle3-remote gc --host NAME`, then try again")
+    state = RunState(run_id="r", sequence=1, phase="failed", failure=failure)
+    told = error_of(state, job_kind="selftest", host="gpu1")
+    assert told is not None
+    assert told.hint == "e.g. by `eagle3-remote gc --host gpu1`, then try again"
