@@ -2,6 +2,7 @@
 
 import datetime
 import hashlib
+import math
 import os
 import re
 import tempfile
@@ -43,7 +44,9 @@ def opened(path: Path, label: str = "") -> Source:
     with translated("read", path, in_store=False):
         size = sum(file.stat().st_size for file in files)
     if size > MAX_BYTES:
-        raise UsageError(f"{path}: expected at most {MAX_BYTES >> 20} MB of results, found: {size >> 20} MB")
+        raise UsageError(
+            f"{path}: expected at most {MAX_BYTES >> 20} MB of results, found: {math.ceil(size / 2**20)} MB"
+        )
     # A line end is white space wherever JSON may have one, so each file can be a line of its own.
     lines = [read_bounded(file).translate(_ONE_LINE) for file in files]
     places = tuple(f"{path.name}/{file.relative_to(path).as_posix()}" for file in files)

@@ -5,13 +5,13 @@ does not tell stands as a fact without a value, so that a comparison says what i
 """
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from orchestrator.compare.fingerprint import SERVED
 from orchestrator.compare.possible import impossible_figures
 from orchestrator.errors import InvalidRunError
-from orchestrator.importers.row import Place
+from orchestrator.importers.row import Place, once
 from orchestrator.importers.served_by import server_of
 from orchestrator.importers.source import Source
 from orchestrator.records.measurement import Fact, Measurement, MeasurementSet, Series
@@ -156,8 +156,8 @@ def _measurement(key: Mapping[str, str], points: Sequence[tuple[str, Point]], va
         hard=_facts({name: key.get(name) for name in hard}),
         soft=_facts({**some[0].soft, **counts}),
         arguments=_facts(some[0].arguments),
-        invalid=_once(text for point in some for text in (*_lost(point), *point.invalid)),
-        warnings=_once((*(text for point in some for text in point.warnings), *warnings, *_as_repeats(some))),
+        invalid=once(text for point in some for text in (*_lost(point), *point.invalid)),
+        warnings=once((*(text for point in some for text in point.warnings), *warnings, *_as_repeats(some))),
     )
     return dataclasses.replace(found, invalid=(*found.invalid, *impossible_figures(found)))
 
@@ -225,10 +225,6 @@ def _as_repeats(points: Sequence[Point]) -> list[str]:
         if len(values) > 1:
             found.append(f"{name.replace('_', ' ')} are not alike in its repeats: {', '.join(list(values)[:4])}")
     return found
-
-
-def _once(texts: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(texts))
 
 
 def _facts(values: Mapping[str, str | None]) -> tuple[Fact, ...]:

@@ -2,7 +2,8 @@
 
 import json
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -11,6 +12,8 @@ from orchestrator.errors import InvalidRunError
 LARGEST = 1e15
 """Nothing that is counted or timed here is larger."""
 _SHOWN = 60
+_MOST_ALIKE = 3
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 
 @dataclass(frozen=True)
@@ -120,3 +123,15 @@ def shown(value: object) -> str:
     """A value as an error shows it: cut where it is long."""
     text = json.dumps(value, default=str) if isinstance(value, float) else repr(value)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+
+
+def once(texts: Iterable[str]) -> tuple[str, ...]:
+    """Each text once; of many that differ in numbers alone, such as that of their line, the first with their count."""
+    alike: dict[str, list[str]] = {}
+    for text in dict.fromkeys(texts):
+        alike.setdefault(_NUMBER.sub("#", text), []).append(text)
+    return tuple(
+        text
+        for some in alike.values()
+        for text in (some if len(some) <= _MOST_ALIKE else (f"{some[0]}, and {len(some) - 1} more like it",))
+    )

@@ -7,6 +7,7 @@ that is too large to be parsed at once is refused by name.
 import hashlib
 import itertools
 import json
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -168,5 +169,5 @@ def _broken(where: str, problem: ValueError) -> InvalidRunError:
 
 
 def _too_large(where: str, size: int) -> InvalidRunError:
-    told = f"expected at most {MAX_OBJECT >> 20} MB at once, found: {size / 2**20:.0f} MB"
+    told = f"expected at most {MAX_OBJECT >> 20} MB at once, found: {math.ceil(size / 2**20)} MB"
     return InvalidRunError(f"{where}: {told}", hint=_SMALLER)

@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import io
+import math
 import tarfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -42,7 +43,8 @@ def run_files(run: RunDir) -> dict[str, bytes]:
         size = sum(path.stat().st_size for path in wanted.values())
         if size > MAX_BYTES:
             raise InvalidRunError(
-                f"expected a run of at most {MAX_BYTES >> 20} MB, `{run.path.name}` has {size >> 20} MB on this laptop",
+                f"expected a run of at most {MAX_BYTES >> 20} MB, `{run.path.name}` has "
+                f"{math.ceil(size / 2**20)} MB on this laptop",
                 hint="FILE.json exports its measurements alone",
             )
         return {name: path.read_bytes() for name, path in wanted.items()}

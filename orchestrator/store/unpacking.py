@@ -2,6 +2,7 @@
 
 import gzip
 import hashlib
+import math
 import tarfile
 import zlib
 from pathlib import Path
@@ -51,7 +52,7 @@ def _require_bounded(path: Path) -> None:
         raise UsageError(f"expected a file, found a folder, a pipe or a device: {path}")
     size = path.stat().st_size
     if size > MAX_BYTES:
-        raise UsageError(f"{path}: expected at most {MAX_BYTES >> 20} MB, found: {size >> 20} MB")
+        raise UsageError(f"{path}: expected at most {MAX_BYTES >> 20} MB, found: {math.ceil(size / 2**20)} MB")
 
 
 def unpacked_run(path: Path) -> tuple[str, dict[str, bytes]]:

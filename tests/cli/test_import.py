@@ -55,6 +55,8 @@ def test_what_is_no_result_is_told_before_it_is_read(eagle: Eagle, tmp_path: Pat
     os.truncate(sparse, 201 << 20)
     told = eagle("import", str(sparse))
     assert (told.code, "expected at most 200 MB, found: 201 MB" in told.err) == (2, True)
+    os.truncate(sparse, (200 << 20) + 1)
+    assert "expected at most 200 MB, found: 201 MB" in eagle("import", str(sparse)).err
     os.truncate(sparse, 150 << 20)  # nothing but zeros
     told = eagle("import", str(sparse))
     assert (told.code, "found other bytes at 0" in told.err) == (5, True)

@@ -90,6 +90,19 @@ def test_two_versions_between(version: str, metrics: int, throughput: float, ttf
     assert one.invalid == ()
 
 
+def test_what_every_line_has_against_it_is_said_once_with_its_count() -> None:
+    lines = [{**LINE, "duration": 1.0 + n, "total_output_tokens_retokenized": 100 + n} for n in range(5)]
+    (warning,) = (text for text in of(*lines).measurements[0].warnings if "retokenised" in text)
+    assert warning == (
+        "its texts retokenised have 100 tokens, its throughput counts 144; requests whose answer was an error would be "
+        "among them (file.jsonl, line 1), and 4 more like it"
+    )
+    assert sum("retokenised" in text for text in of(*lines[:3]).measurements[0].warnings) == 3
+    lost = [{**line, "errors": ["refused"] * (n % 2 + 1) + [""]} for n, line in enumerate(lines)]
+    told = [text for one in of(*lost).measurements for text in one.invalid]
+    assert len(told) <= 4
+
+
 def test_other_settings_of_the_server_are_other_cases() -> None:
     other = {**LINE, "server_info": {**LINE["server_info"], "speculative_num_steps": 5}}
     assert {one.case[-1] for one in of(LINE, other).measurements} == {
@@ -340,7 +353,7 @@ def test_a_large_file_costs_its_longest_line_and_a_line_too_large_is_refused() -
     huge = b'{"a": "' + b"x" * (33 << 20) + b'"}\n'
     for data, told in ((huge, "file.jsonl, line 1"), (b"{}\n" + huge, "file.jsonl, line 2"),
                        (b"{\n" + b'"a": 1,\n' * (4 << 20), "as one document")):  # fmt: skip
-        with pytest.raises(InvalidRunError, match=r"expected at most 32 MB at once, found: 3[23] MB") as raised:
+        with pytest.raises(InvalidRunError, match=r"expected at most 32 MB at once, found: 3[34] MB") as raised:
             measured(Source("file.jsonl", data), "vllm-serve" if b"{}" not in data else None)
         assert told in raised.value.message
 
