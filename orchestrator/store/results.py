@@ -15,6 +15,7 @@ from remote_payload.rundir import RunDir
 from remote_payload.schema import Manifest, ManifestFile, ReadingHits, RowFacts, StandaloneResult
 from remote_payload.schema.bench import BenchResult, RequestSample
 from remote_payload.schema.bench_machine import MachineSample
+from remote_payload.schema.capture import CaptureResult
 from remote_payload.schema.record import Record
 
 _CHUNK_BYTES = 1 << 20
@@ -64,6 +65,14 @@ def read_bench(run: RunDir) -> BenchResult:
     if not path.is_file():
         raise InvalidRunError(f"expected the result of a served benchmark, found none at: {path}")
     return read_record(BenchResult, read_text(path), where=str(path), error=StoreError)
+
+
+def read_capture(run: RunDir) -> CaptureResult:
+    """What a capture found. Raises as `read_standalone`."""
+    path = run.result / "capture.json"
+    if not path.is_file():
+        raise InvalidRunError(f"expected the result of a capture, found none at: {path}")
+    return read_record(CaptureResult, read_text(path), where=str(path), error=StoreError)
 
 
 def read_requests(run: RunDir, *, whole: bool = True) -> tuple[RequestSample, ...]:

@@ -4,6 +4,7 @@ from typing import Literal
 
 from remote_payload import rundir
 from remote_payload.schema.bench_job import BenchJob
+from remote_payload.schema.capture_job import CaptureJob
 from remote_payload.schema.record import Record, SchemaError, from_value, parse_json, require, require_finite
 from remote_payload.schema.sweep import SweepJob, SweepUnit
 
@@ -89,12 +90,13 @@ class SelftestJob(Record):
         require(0 <= self.result_bytes <= 2**30, "`result_bytes` must be 0..1 GiB")
 
 
-UnitJob = StandaloneJob | BenchJob | SelftestJob
+UnitJob = StandaloneJob | BenchJob | CaptureJob | SelftestJob
 """What can be a unit of a sweep."""
-Job = StandaloneJob | BenchJob | SelftestJob | SweepJob
-JOB_KINDS: dict[str, type[StandaloneJob] | type[BenchJob] | type[SelftestJob]] = {
+Job = StandaloneJob | BenchJob | CaptureJob | SelftestJob | SweepJob
+JOB_KINDS: dict[str, type[StandaloneJob] | type[BenchJob] | type[CaptureJob] | type[SelftestJob]] = {
     "standalone": StandaloneJob,
     "bench": BenchJob,
+    "capture": CaptureJob,
     "selftest": SelftestJob,
 }
 """The kinds that a job file has; a sweep is made of such jobs."""

@@ -12,16 +12,23 @@ from remote_payload.sglang_bench.place import Place
 
 ASK_S = 10.0
 MOST_BYTES = 16 * 1024 * 1024
-"""No answer is longer."""
+"""No answer is longer, but where one is expected to be."""
 READ_BYTES = 65536
 
 
 def ask(
-    url: str, path: str, key: str | None, *, method: str = "GET", body: bytes | None = None, timeout_s: float = ASK_S
+    url: str,
+    path: str,
+    key: str | None,
+    *,
+    method: str = "GET",
+    body: bytes | None = None,
+    timeout_s: float = ASK_S,
+    most_bytes: int = MOST_BYTES,
 ) -> tuple[int, bytes]:
     """The status and the body.
 
-    Raises OSError: nobody listens, no whole answer within `timeout_s`, one that is no HTTP or too long.
+    Raises OSError: nobody listens, no whole answer within `timeout_s`, one that is no HTTP or longer than `most_bytes`.
     """
     until_s = time.monotonic() + timeout_s
     place = Place(url, key)
@@ -29,7 +36,7 @@ def ask(
         line.settimeout(_left(until_s))
         line.sendall(place.question(method, path, body))
         try:
-            return _answer(line, until_s)
+            return _answer(line, until_s, most_bytes)
         except NotHttpError as error:
             raise OSError(str(error)) from None
 
@@ -50,7 +57,7 @@ def _connected(place: Place, until_s: float) -> socket.socket:
     raise refused
 
 
-def _answer(line: socket.socket, until_s: float) -> tuple[int, bytes]:
+def _answer(line: socket.socket, until_s: float, most_bytes: int) -> tuple[int, bytes]:
     incoming, body = Incoming(), bytearray()
     while not incoming.is_over:
         line.settimeout(_left(until_s))
@@ -59,8 +66,8 @@ def _answer(line: socket.socket, until_s: float) -> tuple[int, bytes]:
             incoming.end()
             break
         body += incoming.feed(data)
-        if len(body) > MOST_BYTES:
-            raise OSError(f"an answer of more than {MOST_BYTES >> 20} MiB")
+        if len(body) > most_bytes:
+            raise OSError(f"an answer of more than {most_bytes >> 20} MiB")
     if incoming.status is None or not incoming.is_over:
         raise OSError("the answer broke off")
     return incoming.status, bytes(body)

@@ -17,7 +17,7 @@ class DataDialectFacts(Record):
 
     name: Literal[
         "specforge", "torchspec", "speculators", "speculators_old_v1", "speculators_old_v0", "modelopt", "automodel",
-        "jsonl_states", "baldeagle", "angelslim",
+        "jsonl_states", "baldeagle", "angelslim", "served",
     ]  # fmt: skip
     evidence: tuple[str, ...]
 

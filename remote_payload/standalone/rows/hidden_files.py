@@ -1,5 +1,7 @@
 """speculators' `hs_i.safetensors`: token_ids [T] and hidden_states [T, n, H], the target's final state last.
 
+Rows of a capture have the same form, with the teacher's choices beside the states instead of a final state among them.
+
 The file's tensors are mapped into memory, not read. Names: https://github.com/vllm-project/speculators,
 `src/speculators/train/data.py`.
 """
@@ -16,6 +18,13 @@ from remote_payload.standalone.rows.values import POINTER_WORDS, RowError, first
 DIALECT = DataDialectFacts(
     name="speculators",
     evidence=("files hs_i.safetensors hold `token_ids` and `hidden_states`, the final state last",),
+)
+
+ANSWERS = "answers"
+"""(T,) of the rows that a capture wrote: the target's greedy choice after each token, -1 = unknown."""
+SERVED = DataDialectFacts(
+    name="served",
+    evidence=(f"files hs_i.safetensors hold `{ANSWERS}` beside `hidden_states`: `run capture` fetched them",),
 )
 
 

@@ -8,7 +8,7 @@ import torch
 from remote_payload.schema.standalone import DataDialectFacts
 from remote_payload.standalone.rows.dialects import parts
 from remote_payload.standalone.rows.files import RowFile, RowFolder
-from remote_payload.standalone.rows.hidden_files import DIALECT, load_tensors
+from remote_payload.standalone.rows.hidden_files import ANSWERS, DIALECT, SERVED, load_tensors
 from remote_payload.standalone.rows.load import load_dict
 from remote_payload.standalone.rows.masks import NAME, ORDINARY, MaskSigns, contradiction, read_mask
 from remote_payload.standalone.rows.shards import read_sample, real_part
@@ -63,14 +63,17 @@ def _from_hidden(file: RowFile, folder: RowFolder) -> RawRow:
         raise RowError("there is neither a prepared dataset nor a merged JSONL with its loss mask")
     line = folder.lines.like(tokens, file.number)
     mask, signs = read_mask({NAME: first_of(line, (NAME,))}, {}, len(tokens))
+    answers = integers(value, ANSWERS) if ANSWERS in value else None
+    if answers is not None and len(answers) != len(tokens):
+        raise RowError(f"its teacher's choices must be as many as its tokens, {len(tokens)}, found: {len(answers)}")
     return RawRow(
         tokens=tokens,
         loss_mask=mask,
         mask_signs=signs,
         states=states,
         final=None,
-        answers=None,
-        dialect=DIALECT,
+        answers=answers,
+        dialect=DIALECT if answers is None else SERVED,
         stored=len(tokens),
         start=0,
         stop=len(tokens),

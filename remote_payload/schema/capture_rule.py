@@ -1,0 +1,37 @@
+"""What a SGLang's source says of the states it hands to a drafter: pieces of its code, judged on the laptop."""
+
+from remote_payload.schema.record import Record
+
+
+class SourcePiece(Record):
+    """One piece of the source, as Python writes it again: without comments, one statement a line."""
+
+    file: str
+    """Below the package, e.g. `srt/models/llama.py`."""
+    owner: str | None
+    """Its class; None = a function of the module."""
+    name: str
+    text: str
+
+
+class CaptureRule(Record):
+    """The pieces that decide what is captured. A piece that is not there was not found, which is no statement."""
+
+    version: str | None
+    path: str | None = None
+    target_class: str | None
+    """`architectures` of the target's config.json."""
+    found: str | None = None
+    """File of the target's class; None = no model of this SGLang has that class."""
+    setters: tuple[SourcePiece, ...] = ()
+    """`set_eagle3_layers_to_capture`: the target class's own or inherited one, then those it hands on to, in order."""
+    forward: SourcePiece | None = None
+    """The layer loop of the model that is told: the lines that name the layers to capture, and those around."""
+    reader: tuple[SourcePiece, ...] = ()
+    """Where the drafter's config is read for layer ids."""
+    boundary: tuple[SourcePiece, ...] = ()
+    """What takes the state at a layer's entry, where the loop hands that to somebody else."""
+    returns_hidden: bool = False
+    """Whether the server has `--enable-return-hidden-states`."""
+    returns_aux: bool = False
+    """Whether it has `--enable-return-aux-hidden-states`, which needs no drafter."""

@@ -1,0 +1,1 @@
+"""What a running SGLang feeds its drafter: fetched over HTTP, kept as rows, held against captured training states."""

@@ -1,0 +1,195 @@
+"""A capture from job to result files: look -> server -> training rows -> prompts -> `capture.json`.
+
+The rows that were made lie in the run's folder on the host, `captured/train` and `captured/heldout`: states are large,
+and the standalone test that reads them runs there.
+"""
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import torch
+
+from remote_payload.failure import job_failure, server_failure
+from remote_payload.rundir import write_atomically
+from remote_payload.schema.bench import ServerFacts
+from remote_payload.schema.capture import CapturedRows, CaptureResult
+from remote_payload.schema.capture_job import CaptureJob
+from remote_payload.schema.record import SchemaError, parse_json, to_json
+from remote_payload.schema.run import Event
+from remote_payload.served_capture.fetch import Fetched, NotReturnedError, RowRefusedError, answer_of, fetch
+from remote_payload.served_capture.installed_source import installed_rule
+from remote_payload.served_capture.method import Method, choose
+from remote_payload.sglang_bench import workload
+from remote_payload.sglang_bench.folders import require_folders
+from remote_payload.sglang_bench.progress import Journal, Report
+from remote_payload.sglang_bench.server import Running, attach, start
+from remote_payload.standalone.capture.identify import Identifier
+from remote_payload.standalone.capture.served_rows import RowWriter, as_tensor
+from remote_payload.standalone.capture.training_rows import config_text, embedding_of, sizes_of, training_rows
+from remote_payload.standalone.rows.row import Row
+
+RESULT_NAME = "capture.json"
+FOLDER = "captured"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Wanted:
+    """One row to fetch: its tokens, where its prompt ends, whence it came, and its training row if it is one."""
+
+    tokens: tuple[int, ...]
+    prompt: int
+    source: str
+    row: Row | None = None
+
+
+def run(job: CaptureJob, result_folder: Path, report: Report) -> None:
+    """Ask a server of ours, or one that is up, for its states; leaves `capture.json`. Raises JobFailure."""
+    began_s = time.monotonic()
+    journal = Journal(report)
+    with torch.inference_mode():
+        result = _Capture(job, result_folder, journal).run()
+    result = replace(result, seconds=time.monotonic() - began_s, warnings=tuple(journal.warnings))
+    write_atomically(result_folder / RESULT_NAME, to_json(result).encode())
+
+
+class _Capture:
+    """What one capture gathers on its way."""
+
+    def __init__(self, job: CaptureJob, folder: Path, journal: Journal) -> None:
+        self._job, self._folder, self._journal = job, folder, journal
+        journal.phase("look")
+        require_folders(job.bench(()))
+        self._target, self._draft = config_text(job.model), config_text(job.draft)
+        self._sizes = sizes_of(self._target, self._draft)
+        self._rows, self._skipped = training_rows(job, self._sizes)
+        self._prompts = () if job.prompts is None else _prompts(job)
+        self._identifier = Identifier(job.states, embedding_of(job.model, self._sizes))
+        self._width: int | None = None
+
+    def run(self) -> CaptureResult:
+        """Everything but how long it took. Raises JobFailure."""
+        rule = installed_rule(self._job, self._target)
+        method = choose(self._job, rule)
+        result = CaptureResult(
+            method=method.name,
+            why_not=method.why_not,
+            sglang_version=rule.version,
+            rule=rule if rule.path is not None else None,
+            draft_config=self._draft,
+            target_config=self._target,
+            hidden_size=self._sizes.hidden_size,
+            seconds=0.0,
+        )
+        if method.why_not is not None:
+            return result
+        made: list[CapturedRows] = []
+        running = self._running(method)
+        try:
+            made = [self._split(running, split) for split in ("train", "heldout")]
+        except NotReturnedError as refused:
+            result = replace(result, method="none", why_not=f"the server returns no states: {refused}")
+        finally:
+            facts = self._stop(running)
+        return replace(
+            result,
+            server=facts,
+            sglang_version=result.sglang_version or _told_version(facts),
+            width=self._width,
+            served=self._identifier.found() if self._identifier.rows else (),
+            compared_rows=self._identifier.rows,
+            compared_tokens=self._identifier.tokens,
+            captured_states=self._identifier.captured,
+            made=tuple(split for split in made if split.asked),
+        )
+
+    def _running(self, method: Method) -> Running:
+        job = self._job.bench(method.words)
+        if job.attach_url is not None:
+            return attach(job, self._journal.pass_on)
+        return start(job, "spec", 0, self._folder, self._journal.pass_on)
+
+    def _stop(self, running: Running) -> ServerFacts:
+        if not running.facts.attached:
+            self._journal.phase("stop")
+        return running.stop()
+
+    def _split(self, running: Running, split: str) -> CapturedRows:
+        """Fetch one split's rows. Raises NotReturnedError, JobFailure(server); one where no row came at all."""
+        name: Callable[..., Iterator[_Wanted]] = self._training if split == "train" else self._heldout
+        asked = len(self._rows) if split == "train" else len(self._prompts)
+        writer = RowWriter(self._folder.parent / FOLDER / split) if asked else None
+        skipped = list(self._skipped) if split == "train" else []
+        if writer is not None:
+            self._journal.phase(split, f"{asked} row(s)")
+            for number, wanted in enumerate(name(running, skipped)):
+                self._tell(split, number, asked)
+                try:
+                    self._keep(fetch(running, wanted.tokens, self._job.request_timeout_s), wanted, writer)
+                except (RowRefusedError, ValueError) as error:
+                    skipped.append(f"{wanted.source}: {error}")
+            if not writer.rows:
+                raise server_failure(f"not one of {asked} row(s) could be had", details=tuple(skipped[:5]))
+        return CapturedRows(
+            split="train" if split == "train" else "heldout",
+            folder="" if writer is None else str(writer.folder),
+            rows=0 if writer is None else writer.rows,
+            tokens=0 if writer is None else writer.tokens,
+            asked=asked,
+            skipped=tuple(skipped),
+        )
+
+    def _keep(self, fetched: Fetched, wanted: _Wanted, writer: RowWriter) -> None:
+        self._width = len(fetched.states[0])
+        states = as_tensor(fetched.states, self._sizes.hidden_size)
+        writer.write(states, fetched.tokens, fetched.answers, wanted.prompt, wanted.source)
+        if wanted.row is not None:
+            self._identifier.add(states, wanted.row)
+
+    def _training(self, _running: Running, _skipped: list[str]) -> Iterator[_Wanted]:
+        for row in self._rows:
+            tokens = tuple(row.tokens[: self._job.max_tokens].tolist())
+            prompt = min(max(1, row.prompt_tokens), len(tokens) - 1)
+            yield _Wanted(tokens=tokens, prompt=prompt, source=row.source or row.name, row=row)
+
+    def _heldout(self, running: Running, skipped: list[str]) -> Iterator[_Wanted]:
+        for number, prompt in enumerate(self._prompts):
+            source = f"prompt {number} greedy"
+            try:
+                answer = answer_of(running, prompt, self._job.max_new_tokens, self._job.request_timeout_s)
+            except RowRefusedError as error:
+                skipped.append(f"{source}: {error}")
+                continue
+            tokens = (*prompt, *answer)[: self._job.max_tokens]
+            if len(tokens) <= len(prompt):
+                skipped.append(f"{source}: its {len(prompt)} tokens leave no room for an answer")
+                continue
+            yield _Wanted(tokens=tokens, prompt=len(prompt), source=source)
+
+    def _tell(self, split: str, done: int, total: int) -> None:
+        self._journal.pass_on(
+            Event(time_unix_s=time.time(), kind="progress", name=split, done=done, total=total, unit="rows")
+        )
+
+
+def _prompts(job: CaptureJob) -> tuple[tuple[int, ...], ...]:
+    """Token ids of the held-out prompts. Raises JobFailure(rows, job)."""
+    found = workload.load(job.bench(()), 0)
+    if found.form != "token_ids":
+        raise job_failure(
+            f"`prompts` must hold `input_ids`, found: {found.form}",
+            hint="a merged JSONL of the data's own format is one; `n_prompt_tokens` says where a prompt ends",
+        )
+    workload.require_vocabulary(found, job.model)
+    return tuple(prompt.input_ids or () for prompt in found.prompts)
+
+
+def _told_version(facts: ServerFacts) -> str | None:
+    """The version by an attached server's own `/server_info`."""
+    with contextlib.suppress(SchemaError):
+        told = parse_json(facts.server_info or "{}", "an object")
+        version = told.get("version") if isinstance(told, dict) else None
+        return version if isinstance(version, str) else None
+    return None
