@@ -53,7 +53,8 @@ SchedulerType=sched/backfill
 SchedulerParameters=sched_interval=1,bf_interval=1,batch_sched_delay=0,sched_min_interval=0,requeue_setup_env_fail
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core
-PreemptType=preempt/none
+PreemptType=preempt/partition_prio
+PreemptMode=REQUEUE
 JobRequeue=1
 MinJobAge=300
 KillWait=5
@@ -67,6 +68,8 @@ JobAcctGatherType=jobacct_gather/none
 GresTypes=gpu
 SlurmdParameters=config_overrides
 PartitionName=gpu Nodes=node[1-{nodes}] Default=YES MaxTime=INFINITE State=UP
+PartitionName=cheap Nodes=node[1-{nodes}] MaxTime=INFINITE State=UP PreemptMode=CANCEL
+PartitionName=urgent Nodes=node[1-{nodes}] MaxTime=INFINITE State=UP PreemptMode=OFF PriorityTier=10
 """
 _NODE = (
     "NodeName={name} NodeHostname={name} NodeAddr=127.0.0.1 Port={port} CPUs=4 RealMemory=4000 Gres=gpu:h200:8"

@@ -29,7 +29,9 @@ def test_what_slurm_has_forgotten_the_data_base_knows_or_nobody(rig: Rig, slurm:
     told = frame.facts.slurm
     assert (told.problem, told.accounting, told.largest_array) == (None, True, 1001)
     assert [(one.name, one.is_default, one.nodes, one.gres) for one in told.partitions] == [
-        ("gpu", True, 3, "gpu:h200:8")
+        ("gpu", True, 3, "gpu:h200:8"),
+        ("cheap", False, 3, "gpu:h200:8"),
+        ("urgent", False, 3, "gpu:h200:8"),
     ]
     launch(rig, "r1", SelftestJob(duration_s=60))
     started(rig, "r1")

@@ -202,6 +202,23 @@ def test_a_requeued_run_goes_on_in_its_folder(rig: Rig, slurm: Slurm) -> None:
     assert "Slurm started the job again on node" in rig.run("r1").events.read_text()
 
 
+def test_a_preempted_run_is_queued_again_or_killed_as_its_partition_has_it(rig: Rig, slurm: Slurm) -> None:
+    for node, partition in (("node1", "gpu"), ("node2", "cheap")):
+        alone = SlurmSettings(poll_s=1.0, partition=partition, options=(f"--nodelist={node}", "--exclusive"))
+        launch(rig, partition, SelftestJob(duration_s=60), slurm=alone)
+        started(rig, partition)
+    for node in ("node1", "node2"):
+        settings = SlurmSettings(poll_s=1.0, partition="urgent", options=(f"--nodelist={node}", "--exclusive"))
+        launch(rig, f"urgent-{node}", slurm=settings)
+    killed = ended(rig, "cheap")
+    assert killed.failure is not None
+    assert (killed.phase, killed.failure.kind) == ("killed", "machine")
+    assert "PREEMPTED" in killed.failure.message
+    until(lambda: state_of(rig, "gpu").phase == "queued", "the requeue")
+    assert "to be started again; Slurm: PENDING" in (state_of(rig, "gpu").note or "")
+    assert ended(rig, "urgent-node1").phase == "succeeded"
+
+
 def test_the_time_limit_ends_the_run_early_enough_to_keep_what_it_has(rig: Rig, slurm: Slurm) -> None:
     job = "(RUN / 'result' / 'half').write_text('kept')\ntime.sleep(600)\n"
     launch(rig, "r1", python=rig.worker("half", job))
