@@ -117,6 +117,8 @@ def delete(path: Path, tick: Callable[[], None]) -> str | None:
         _delete(parent, path.name, tick)
     except OSError as error:
         return f"{error.strerror}: {path.name if error.filename is None else error.filename}, in {path}"
+    except RecursionError:
+        return f"folders within folders, too many: {path}"
     finally:
         os.close(parent)
     return None

@@ -194,6 +194,17 @@ def test_a_cancel_beside_a_slow_tool_is_heard_at_once(host: Host) -> None:
     wait_for(lambda: str(host.tool.tool) not in str(command_lines()))
 
 
+def test_a_lease_is_seen_to_be_in_use_while_its_run_goes_on(host: Host) -> None:
+    gate = host.gate(gpus=1)
+    gate.wait(at_once)
+    lease = host.folder / "leases" / "GPU-aaaa.lease"
+    for is_due in (True, False):  # at the first round, then once an hour
+        os.utime(lease, (1.0, 1.0))
+        gate.keep()
+        assert (lease.stat().st_mtime > 1e9) == is_due
+    gate.close()
+
+
 def test_a_lost_gpu_is_passed_over(host: Host) -> None:
     first, second = TWO_GPUS.splitlines()
     host.tool.say(f"{first.replace('GPU-aaaa', '[Unknown Error]')}\n{second}\n")

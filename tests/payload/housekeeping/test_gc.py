@@ -228,6 +228,32 @@ def test_links_lead_nowhere(made: MadeRoot, tmp_path: Path) -> None:
     assert made.names() == {"moved"}
 
 
+def test_odd_things_in_a_run_go_or_are_told(made: MadeRoot) -> None:
+    odd, deep = made.run("odd"), made.run("deep")
+    os.mkfifo(odd.path / "pipe")
+    (odd.path / "dangling").symlink_to("/nowhere")
+    (odd.path / os.fsdecode(b"\xff\n\x1b[31m")).write_bytes(b"1")
+    with (odd.path / "sparse").open("wb") as file:
+        file.truncate(1 << 40)
+    made.rig.root.joinpath("trash").mkdir()
+    made.rig.root.joinpath("trash", os.fsdecode(b"\xfe")).write_bytes(b"1")
+    made.rig.root.joinpath("runs", "file").write_bytes(b"1")
+    folder = os.open(deep.path, os.O_RDONLY)
+    for _ in range(1200):
+        os.mkdir("d", dir_fd=folder)
+        below = os.open("d", os.O_RDONLY, dir_fd=folder)
+        os.close(folder)
+        folder = below
+    os.close(folder)
+    items, totals = made.gc(apply=True, older_than_s=0.0)
+    assert items["odd"].removed
+    assert totals.before_bytes < 1 << 30  # what a sparse file takes
+    assert items["file"].reason == "cannot be read"
+    assert (items["deep"].removed, "too many" in items["deep"].detail) == (False, True)
+    assert made.names() == {"file"}
+    subprocess.run(["rm", "-r", str(made.rig.root / "trash")], check=True)
+
+
 def test_a_folder_of_runs_that_lies_elsewhere_is_refused(made: MadeRoot, tmp_path: Path) -> None:
     made.run("old")
     (made.rig.root / "runs").rename(tmp_path / "elsewhere")
