@@ -57,7 +57,8 @@ AXES: Mapping[Axis, Mapping[Answer, str]] = {
     },
     "heldout": {
         "level": "held-out text is read as well as training text, but for an honest gap",
-        "gap": "training text is surely read better, by more than an honest gap",
+        "small_gap": "training text is surely read better, by little more than an honest gap: worth knowing, no fault",
+        "gap": "training text is surely read better, by far more than an honest gap",
         "open": "both were read, and the interval of the difference decides nothing",
         "unknown": "no held-out text was read",
     },

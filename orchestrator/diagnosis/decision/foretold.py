@@ -3,7 +3,9 @@
 On the target's own greedy text the serving walk gives the server's histogram exactly where both compute in float32
 (seen for four configurations on 96 requests of a real server). There every difference is a finding, not noise. In
 coarser formats a rounded tie sends single requests both ways; a fault sends them one way. So what decides there is the
-interval of the difference over prompts, beside a margin, and the share of identical requests is told.
+interval of the difference over prompts, beside a margin, and the share of identical requests is told. Simulated on 8
+to 48 prompts of 23 steps, 400 times each: a sound server of which rounding changed every second request was called
+below in 0.3 to 1.3 %; one that lost a tenth of every depth's acceptance in 58 % (8 prompts), 97 % (24) and 100 % (48).
 """
 
 from collections.abc import Mapping, Sequence

@@ -97,4 +97,6 @@ def _gap(offline: Offline, gaps: tuple[CheckResult, ...], *, doubted: bool) -> A
         return "unknown"
     if doubted or not gaps:
         return "open"
-    return {"finding": "gap", "passed": "level"}.get(gaps[0].outcome, "open")
+    if gaps[0].outcome == "finding":
+        return "gap" if weighty(gaps[0]) else "small_gap"
+    return "level" if gaps[0].outcome == "passed" else "open"

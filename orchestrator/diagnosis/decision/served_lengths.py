@@ -58,7 +58,8 @@ def served_gap(known: Known) -> Iterator[Signal]:
             ),
             refuted_by="held-out prompts of the training text's own kind without the gap",
         )
-        yield Signal(axis="heldout", answer="gap", results=(replace(found, effect=value),))
+        answer = "gap" if severity == "serious" else "small_gap"
+        yield Signal(axis="heldout", answer=answer, results=(replace(found, effect=value),))
 
 
 def wiring_cost(known: Known) -> tuple[Evidence, ...]:

@@ -175,3 +175,14 @@ def test_nothing_that_is_missing_breaks_a_decision_or_its_texts(parts, absent):
 
 def test_the_published_story_needs_no_rows():
     assert decide(published_story()).causes == ("wiring", "parameters", "economics")
+
+
+def test_a_small_gap_is_told_and_is_no_fault():
+    small = offline_of(made_measured(rows=Rows(count=40), heldout=Rows(count=40, seed="held-out", lift=-0.13)))
+    (gap,) = [item for item in small.diagnosis.findings if item.check == "gap"]
+    assert gap.severity == "minor"
+    found = decide(Known(offline=small))
+    assert found.place["heldout"] == "small_gap"
+    assert found.causes == ()
+    assert any(item.check == "gap" for item in found.findings)
+    assert any("generalization gap" in text for text in found.also)
