@@ -8,7 +8,20 @@ from pathlib import Path
 from benchmarks.lines import SGLANG_PYTHON, Line, Options, Skipped, machine_words, table
 from tests.support.laptop import CHECKOUT
 
-NAMES = ("noop", "startup", "drafter", "sweep", "growth", "memory", "client", "saturation", "comparing")
+NAMES = (
+    "noop",
+    "overhead",
+    "many_points",
+    "slurm_array",
+    "startup",
+    "drafter",
+    "sweep",
+    "growth",
+    "memory",
+    "client",
+    "saturation",
+    "comparing",
+)
 
 
 def main() -> None:

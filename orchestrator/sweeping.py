@@ -7,7 +7,7 @@ import dataclasses
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from orchestrator import jobfile, pipeline
 from orchestrator.config import Config
@@ -28,6 +28,7 @@ from orchestrator.remote.session import HostSession
 from orchestrator.remote.verbs import new_nonce
 from orchestrator.store import Store
 from orchestrator.store.files import read_text, write
+from orchestrator.sweep.depth_pruning import hopeless
 from orchestrator.sweep.file import SweepFile
 from orchestrator.sweep.plan import Circumstances, paths_of, plan
 from orchestrator.sweep.points import Expanded, as_json, expand
@@ -49,6 +50,9 @@ from remote_payload.schema import (
     job_from_json,
 )
 from remote_payload.schema.sweep import LONGEST_SWEEP_ID
+
+if TYPE_CHECKING:
+    from orchestrator.compare.prediction import Prediction
 
 MOST_TAG = 64
 ATTEMPTS = "attempts.jsonl"
@@ -212,15 +216,26 @@ def go_on(asked: Asked, session: HostSession, job: SweepJob, *, allow_drift: boo
 
 def without(asked: Wanted, chains: Sequence[Chain]) -> Wanted:
     """The same without the points that cannot win, by what an earlier sweep measured; these are skipped, with why."""
-    jobs = {
-        str(number): as_json(point.job) for number, point in enumerate(asked.expanded.points) if not point.is_baseline
-    }
-    hopeless = {int(one.point_id): one.reason for one in propose(chains, jobs)}
-    points = enumerate(asked.expanded.points)
-    kept = tuple(point for number, point in points if number not in hopeless)
+    return _skipping(asked, {one.point_id: one.reason for one in propose(chains, _jobs(asked))})
+
+
+def without_foretold(asked: Wanted, told: "Prediction", draft: str) -> Wanted:
+    """The same without the points that cannot win, by a test of the drafter outside the server.
+
+    Raises InvalidRunError where it has no step cost, UsageError where no point has that drafter.
+    """
+    return _skipping(asked, hopeless(told, draft, _jobs(asked)))
+
+
+def _jobs(asked: Wanted) -> dict[str, dict[str, Any]]:
+    """The whole job of every point that may be skipped, by its place."""
+    return {str(at): as_json(point.job) for at, point in enumerate(asked.expanded.points) if not point.is_baseline}
+
+
+def _skipping(asked: Wanted, reasons: Mapping[str, str]) -> Wanted:
+    points = asked.expanded.points
     skipped = tuple(
-        SkippedPoint(changes_json=json.dumps(asked.expanded.points[number].changes), reason=reason)
-        for number, reason in hopeless.items()
+        SkippedPoint(changes_json=json.dumps(points[int(at)].changes), reason=reason) for at, reason in reasons.items()
     )
-    expanded = Expanded(points=kept, skipped=(*asked.expanded.skipped, *skipped))
-    return dataclasses.replace(asked, expanded=expanded)
+    kept = tuple(point for at, point in enumerate(points) if str(at) not in reasons)
+    return dataclasses.replace(asked, expanded=Expanded(points=kept, skipped=(*asked.expanded.skipped, *skipped)))

@@ -2,7 +2,7 @@
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -27,9 +27,6 @@ from orchestrator.cli.sweep_again import confirm, resume
 from orchestrator.cli.sweep_ending import follow_home, show_end, sweep_session
 from orchestrator.cli.waiting import take_wish, waiting_options
 
-if TYPE_CHECKING:
-    from orchestrator.sweeping import Wanted
-
 
 @click.group(cls=ToldGroup)
 def sweep() -> None:
@@ -48,7 +45,12 @@ def sweep() -> None:
 @click.option("--draft", help="Folder of the drafter, on the host.")
 @click.option("--prompts", help="bundled, or a JSONL file on the host.")
 @click.option("--run-id", help="Name the sweep yourself.")
-@click.option("--prune", metavar="SWEEP", help="Skip what cannot win by the deeper chains that SWEEP measured.")
+@click.option(
+    "--prune",
+    metavar="RUN",
+    help="Skip what cannot win by the chains that RUN measured, a sweep, or foretells, a drafter test.",
+)
+@click.option("--step-cost", metavar="R", help="Of a drafter test's --prune, as in `runs show --depths`, at one user.")
 @click.option("--dry-run", is_flag=True, help="Print the points, each skip with its reason and an estimate; end.")
 @click.option("--mix-classes", is_flag=True, help="Although the hosts are not alike: with a table a class of hosts.")
 @click.option("--detach", is_flag=True, help="Return as soon as the sweep runs on its own.")
@@ -65,6 +67,7 @@ def run(file: Path | None, host_name: str, assigned: tuple[str, ...], run_id: st
     from orchestrator import config, jobfile, sweeping
     from orchestrator.cli import sweep_many_launch as many_launch
     from orchestrator.cli.launching import checked_run_id
+    from orchestrator.cli.sweep_pruned import pruned
     from orchestrator.cli.sweep_settings import shared_settings
     from orchestrator.pipeline import Order, new_run_id
     from orchestrator.sweep.file import read
@@ -74,7 +77,10 @@ def run(file: Path | None, host_name: str, assigned: tuple[str, ...], run_id: st
     wish, hosts, at_times = take_wish(asked), many.named(host_name), take_every(asked)
     asked_file = read(jobfile.bundled_folder() / "sweep.toml" if file is None else file)
     flags = shared_settings(assigned, named)
-    every = {name: _pruned(sweeping.wanted(asked_file, flags, settings, name), asked["prune"]) for name in hosts}
+    every = {
+        name: pruned(sweeping.wanted(asked_file, flags, settings, name), asked["prune"], asked["step_cost"])
+        for name in hosts
+    }
     if len(hosts) > 1:
         only_on_one_host(at_times)
         many_launch.run(every, settings, run_id, wish, asked)
@@ -106,17 +112,6 @@ def run(file: Path | None, host_name: str, assigned: tuple[str, ...], run_id: st
         showing.show_launched(record, as_json=asked["as_json"])
     else:
         show_end(run_id, store, as_json=asked["as_json"])
-
-
-def _pruned(wanted: "Wanted", sweep_id: str | None) -> "Wanted":
-    """Without what cannot win by what that sweep measured."""
-    if sweep_id is None:
-        return wanted
-    from orchestrator import sweeping
-    from orchestrator.sweep_report import table_of
-
-    store = open_store()
-    return sweeping.without(wanted, table_of(sweeping.known(store.resolve(sweep_id), store), store).chains)
 
 
 @sweep.command()

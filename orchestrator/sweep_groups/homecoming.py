@@ -13,8 +13,8 @@ from orchestrator.sweep_collecting import collect
 from orchestrator.sweep_groups.members import Member, ask
 from orchestrator.updates import Note, Reconnecting, Update
 
-EVERY_S = 5.0
-"""Between two questions to a host that answers; one that does not is asked less and less often."""
+FIRST_S, EVERY_S = 1.0, 5.0
+"""Between two questions to a host that answers, first and later; one that does not is asked ever less often."""
 SELDOM_S = 60.0
 
 
@@ -42,6 +42,7 @@ class _Watch:
         self._members: dict[str, Member] = {}
         self._next_s = dict.fromkeys(hosts.names, 0.0)
         self._tries: dict[str, int] = {}
+        self._rounds = 0
         self._silent_since_s: dict[str, float] = {}
 
     def due(self) -> tuple[str, ...]:
@@ -49,7 +50,9 @@ class _Watch:
         now_s = time.monotonic()
         found = tuple(name for name, next_s in self._next_s.items() if next_s <= now_s)
         for name in found:
-            self._next_s[name] = now_s + min(self._every_s * 1.5 ** self._tries.get(name, 0), SELDOM_S)
+            usual_s = min(self._every_s, FIRST_S * 1.5**self._rounds)
+            self._next_s[name] = now_s + min(usual_s * 1.5 ** self._tries.get(name, 0), SELDOM_S)
+        self._rounds += 1
         return found
 
     def take(self, member: Member, tell: Tell) -> None:

@@ -1,0 +1,57 @@
+"""Which chains cannot win, foretold from a drafter test outside the server: its accept length at every depth. Pure.
+
+A chain of k draft steps is worth AL(k) / r(k) of plain decoding, with r given by who asks. It is left out where all of
+that interval is below the best depth's, or below plain decoding, by the margin that a sweep's own chains are judged by.
+Only at one user, whose step cost r is taken to be; greedy chains of the very drafter that was tested; no trees.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from orchestrator.errors import InvalidRunError, UsageError
+from orchestrator.sweep.pruning import MARGIN
+
+if TYPE_CHECKING:
+    from orchestrator.compare.prediction import Prediction
+
+
+def hopeless(told: "Prediction", draft: str, jobs: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """Why each of the points (whole jobs, by any key) that cannot win cannot; the others are not among them.
+
+    `draft` is the drafter that was tested. Raises InvalidRunError where nobody said what a step costs, UsageError where
+    no point has that drafter.
+    """
+    if told.cost is None:
+        raise InvalidRunError(
+            "--prune: the run says how deep chains are accepted, and nobody what a speculative step costs",
+            hint="give --step-cost, e.g. 1.47+0.16k, or [[step_costs]] in eagle3.toml",
+        )
+    if not any(job.get("draft") == draft for job in jobs.values()):
+        raise UsageError(f"--prune: the run tested another drafter than any point has: {draft}")
+    bounds = {
+        depth.steps: (depth.speedup.low, depth.speedup.high)
+        for depth in told.depths
+        if depth.speedup is not None and depth.speedup.low is not None and depth.speedup.high is not None
+    }
+    best, at = max(((low, steps) for steps, (low, _) in bounds.items()), default=(1.0, 0))
+    found: dict[str, str] = {}
+    for key, job in jobs.items():
+        steps = job.get("num_steps")
+        if not _is_foretold(job, draft) or not isinstance(steps, int) or steps not in bounds:
+            continue
+        most = bounds[steps][1]
+        if most * (1 + MARGIN) < max(best, 1.0):
+            rival = f"{at} steps reach at least {best:.2f}x" if best >= 1 else "plain decoding is 1x"
+            found[key] = (
+                f"cannot win: foretold at most {most:.2f}x plain decoding at one user (95 %, {told.reading}, "
+                f"r = {told.cost.words} as {told.cost.source} says), and {rival}"
+            )
+    return found
+
+
+def _is_foretold(job: Mapping[str, Any], draft: str) -> bool:
+    """One user's greedy chain of that drafter."""
+    is_chain = job.get("eagle_topk") == 1 and job.get("draft") == draft
+    return bool(
+        is_chain and job.get("temperature") == 0 and job.get("concurrency") == [1] and not job.get("request_rate")
+    )

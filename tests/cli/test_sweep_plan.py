@@ -1,0 +1,83 @@
+"""`sweep run --dry-run`: several hosts, and what a drafter test foretells to be hopeless; no host is asked."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from orchestrator.store import Store
+from tests.cli.conftest import Eagle
+from tests.support.made_results import made_declared, made_readings, made_result
+from tests.support.made_runs import made_run, put_standalone
+
+SWEEP = """\
+[sweep]
+job = "bench"
+[sweep.base]
+model = "/t"
+eagle_topk = 1
+[sweep.grid]
+num_steps = [1, 2, 3]
+concurrency = [1, 4]
+[[sweep.derive]]
+set = "num_draft_tokens"
+to = "num_steps + 1"
+"""
+
+
+@pytest.fixture(autouse=True)
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A sweep file in a working directory of its own."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    path = folder / "sweep.toml"
+    path.write_text(SWEEP, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def draft(store: Store) -> str:
+    """The drafter of the finished test `run-a1`: half of its first tokens are right, so hardly any deep chain is."""
+    rows, hits, readings = made_readings({((0, 1, 2), 1): 0.5})
+    record = made_run("run-a1")
+    put_standalone(store, record, made_result(readings, made_declared((0, 2, 4), (0, 1, 2))), rows, hits)
+    return str(json.loads(record.spec.job_json)["draft"])
+
+
+def test_a_drafter_test_prunes_the_chains_that_surely_lose_at_one_user(file: Path, draft: str, eagle: Eagle) -> None:
+    asked = ("sweep", "run", str(file), "--host", "gpu1", "--draft", draft, "--dry-run", "--json", "--prune", "run-a1")
+    found = eagle(*asked, "--step-cost", "0.4+0.7k")
+    assert found.code == 0, found.err
+    skipped = {(one["settings"]["num_steps"], one["settings"]["concurrency"]) for one in found.json["skipped"]}
+    assert skipped == {(2, 1), (3, 1)}
+    assert all("r = 0.4 + 0.7 k as --step-cost 0.4+0.7k says" in one["reason"] for one in found.json["skipped"])
+    left = [one["settings"] for one in found.json["points"] if not one["baseline"]]
+    assert [(one["num_steps"], one["concurrency"]) for one in left] == [(1, 1), (1, 4), (2, 4), (3, 4)]
+    unpriced = eagle(*asked)
+    assert (unpriced.code, "nobody what a speculative step costs" in unpriced.err) == (5, True)
+    alone = eagle(*asked[:-2], "--step-cost", "1.9")
+    assert (alone.code, "--step-cost belongs to --prune RUN" in alone.err) == (2, True)
+
+
+def test_several_hosts_share_the_points_once(file: Path, eagle: Eagle) -> None:
+    asked = ("sweep", "run", str(file), "--draft", "/d", "--dry-run", "--json", "--host")
+    plans = [json.loads(line) for line in eagle(*asked, "b,a").out.splitlines()]
+    assert len(plans) == 2
+    spread = [one["settings"] for plan in plans for one in plan["points"] if not one["baseline"]]
+    assert sorted((one["num_steps"], one["concurrency"]) for one in spread) == [
+        (n, c) for n in (1, 2, 3) for c in (1, 4)
+    ]
+    assert [sum(one["baseline"] for one in plan["points"]) for plan in plans] == [2, 2]  # each has its own
+    assert [json.loads(line) for line in eagle(*asked, "a,b").out.splitlines()] == plans  # whatever order
+    for wrong in ("a,,b", "a,a", ","):
+        refused = eagle(*asked, wrong)
+        assert (refused.code, "expected names with commas between them" in refused.err) == (2, True)
+
+
+def test_a_sweep_over_several_hosts_that_nobody_here_knows(eagle: Eagle) -> None:
+    assert eagle("sweep", "report", "night").code == 6
+    one = eagle("sweep", "resume", "night", "--host", "a,b")
+    assert (one.code, "`eagle3-remote sweep status night --host A,B,C` asks its hosts" in one.err) == (6, True)
+    flags = eagle("sweep", "resume", "night", "--host-is-dead", "a")
+    assert (flags.code, "for a sweep over several hosts" in flags.err) == (2, True)
