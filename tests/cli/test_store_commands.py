@@ -57,9 +57,9 @@ def test_a_listing_shows_what_is_asked_for(store: Store, eagle: Eagle) -> None:
     assert listed(eagle, "--limit", "2") == ["run-b2", "other-1"]
     assert eagle("runs", "list", "--tag", "none").out == "none of 3 runs fits\n"
     assert listed(eagle, "--job", "bench") == listed(eagle, "--verdict", "Mis_wired") == []
-    assert eagle("runs", "list", "--job", "nope").err == (
-        "error: --job: expected one of bench, capture, imported, selftest, standalone, sweep, found: 'nope'\n"
-    )
+    unknown = eagle("runs", "list", "--job", "nope").err
+    assert unknown.startswith("error: --job: expected one of bench, ")
+    assert unknown.endswith("selftest, standalone, sweep, found: 'nope'\n")
     for words in (("--job", "nope"), ("--verdict", "slowest"), ("--verdict", "", "--json")):
         answer = eagle("runs", "list", *words)
         assert (answer.code, answer.out) == (2, "")
