@@ -214,6 +214,29 @@ def test_nothing_accepted_is_named_only_where_it_is_explained():
     assert asked.named[0].severity == "fatal"
 
 
+def test_a_drafter_that_knows_nothing_on_its_own_states_is_the_datas():
+    poor = offline_of(made_measured((Made((0.3, 0.3, 0.3, 0.3)), Made((0.12, 0.1, 0.1, 0.1), LATER))))
+    assert poor.wiring.verdict == "poor_fit"
+    alone = decide(Known(offline=poor))
+    assert alone.causes == ()
+    assert not alone.certain
+    assert {run.step for run in alone.next_runs if run.decides} == {"check_rows", "capture"}
+    asked = decide(Known(offline=poor, fed=fed()))
+    assert asked.causes == ("data",)
+    assert "the rows hold what the server feeds" in asked.named[0].summary
+    assert asked.named[0].remedy
+    other = decide(Known(offline=poor, fed=fed(FED_WRONG)))
+    assert other.causes == ("wiring",)
+
+
+def test_nothing_accepted_on_held_out_prompts_alone():
+    some = served(change=lambda requests: requests[:EACH] + dead(requests[EACH:]))
+    found = decide(sound(served=some))
+    assert "dead in a sound place (held-out)" in found.rows
+    assert found.causes[0] == "engine"
+    assert "held-out prompts: accept length 1.00" in found.named[0].summary
+
+
 def test_the_running_server_is_right_and_the_rule_is_not():
     served_right = decide(story(fed=fed(TRAINED), served=None))
     assert "wiring" not in served_right.causes
