@@ -23,6 +23,7 @@ from remote_payload.schema import (
     to_json,
 )
 from remote_payload.slurm.batch import Here, take_up
+from remote_payload.slurm.settle import is_all_told, settle_sweep
 from remote_payload.sweep.ledger import Ledger, read_unit_ledger, unit_folder
 from remote_payload.sweep.outcome import outcomes_of
 from remote_payload.sweep.unit import Place, spec_of, unit_run_id
@@ -51,6 +52,8 @@ class Element:
             measured = measured and ended
         if self._here.log.exists() and not self._here.log.stat().st_size:
             self._here.log.unlink()
+        if is_all_told(self._sweep):  # nobody need ask for the sweep to have its end; who sees too little leaves it so
+            settle_sweep(self._sweep, {})
         return 0 if measured else 1
 
     def _unit(self, unit: SweepUnit) -> bool | None:

@@ -124,6 +124,8 @@ def _ask_all(before: Answer, answer_s: float) -> dict[str, JobView]:
     """Every job of this user that Slurm has in mind; those it has not any more as the data base has them."""
     squeue = ["squeue", "--noheader", "--array", "--states=all", f"--user={os.getuid()}", f"--format={SQUEUE_FORMAT}"]
     told = read_squeue(ask(squeue, answer_s))
+    # This user's other jobs are no business of ours.
+    told = {job_id: view for job_id, view in told.items() if {job_id, job_id.partition("_")[0]} & before.jobs.keys()}
     arrays = {job_id.partition("_")[0] for job_id in told}
     missing = sorted(
         job_id

@@ -18,13 +18,14 @@ from remote_payload.left_behind import tail_of
 from remote_payload.manifest import write_manifest
 from remote_payload.rundir import RunDir
 from remote_payload.runstate import advance, read_spec, read_state
-from remote_payload.schema import Failure, RunState, SweepJob, job_from_json
+from remote_payload.schema import TERMINAL_PHASES, Failure, RunState, SweepJob, job_from_json
 from remote_payload.schema.slurm import SlurmJob
 from remote_payload.slurm import secrets as kept
 from remote_payload.slurm.poll import Answer, look
 from remote_payload.slurm.texts import GONE, PHASES, QUEUED, JobView, read_scontrol
 from remote_payload.slurm.tools import SlurmError, ask
 from remote_payload.sweep.ledger import read_ledger
+from remote_payload.sweep.wanted import Wanted
 
 SLOWEST_S = 60.0
 """How long a final state may take to be seen on another host: NFS keeps what it knows of a folder for so long."""
@@ -122,9 +123,22 @@ def _sweep(run: RunDir, state: RunState, job: SlurmJob, answer: Answer) -> RunSt
             note=f"Slurm: {_counted(views)}" if views else state.note,
         )
     since_s = max(known.since_unix_s for one, known in answer.jobs.items() if one.partition("_")[0] == job.job_id)
-    if answer.polled_unix_s - since_s < patience_s(job):
+    if answer.polled_unix_s - since_s < patience_s(job) and not is_all_told(run):
         return dataclasses.replace(state, phase="running")
     return settle_sweep(run, views)
+
+
+def is_all_told(run: RunDir) -> bool:
+    """Whether what became of every unit of a sweep is written down, and none is to be tried again."""
+    job = job_from_json(read_spec(run).job_json)
+    if not isinstance(job, SweepJob):
+        return False
+    wanted = {unit.unit_id: Wanted(points=unit.points, retries=job.retries) for unit in job.units}
+    for attempt in read_ledger(run):
+        if attempt.phase not in TERMINAL_PHASES:
+            return False
+        wanted[attempt.unit_id].settle(attempt.points)
+    return not any(one.points for one in wanted.values())
 
 
 def _is_unknown(answer: Answer, job: SlurmJob) -> bool:
@@ -134,7 +148,10 @@ def _is_unknown(answer: Answer, job: SlurmJob) -> bool:
 
 
 def settle_sweep(run: RunDir, views: Mapping[int, JobView]) -> RunState:
-    """The final state of a sweep whose elements are over: it succeeded where every unit left an attempt."""
+    """The final state of a sweep whose elements are over: it succeeded where every unit left an attempt.
+
+    `views` are the elements as Slurm tells them; none where nobody asked it.
+    """
     state = read_state(run)
     if state is None or state.is_terminal:
         return state or RunState(run_id=run.path.name, sequence=0, phase="lost")
@@ -142,13 +159,14 @@ def settle_sweep(run: RunDir, views: Mapping[int, JobView]) -> RunState:
     units = {unit.unit_id for unit in job.units} if isinstance(job, SweepJob) else set()
     missing = len(units - {attempt.unit_id for attempt in attempts})
     started_s = min((attempt.started_unix_s for attempt in attempts), default=None)
-    note = f"Slurm: {_counted(views)}" if views else "Slurm does not know its jobs any more"
+    note = f"Slurm: {_counted(views)}" if views else None
     if run.cancel.exists():
         return _finish(run, state, phase="cancelled", started_unix_s=started_s, note=note)
     if missing and all(view.state == "CANCELLED" for view in views.values()) and views:
-        return _finish(run, state, phase="cancelled", started_unix_s=started_s, note=f"{note}, outside this tool")
+        note = f"{note}; not by this tool"
+        return _finish(run, state, phase="cancelled", started_unix_s=started_s, note=note)
     if missing:
-        message = f"{missing} of {len(units)} units left no attempt; {note}"
+        message = f"{missing} of {len(units)} units left no attempt; {note or 'Slurm does not know its jobs any more'}"
         failure = Failure(kind="supervisor", message=message, hint=_LOST_HINT)
         return _finish(run, state, phase="failed", started_unix_s=started_s, failure=failure, note=note)
     return _finish(run, state, phase="succeeded", started_unix_s=started_s, exit_code=0, note=note)

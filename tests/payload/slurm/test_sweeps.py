@@ -30,7 +30,7 @@ def test_forty_units_of_which_four_fail_are_all_accounted_for(rig: Rig, slurm: S
     assert "ArrayTaskThrottle=12" in slurm.run("scontrol", "-o", "show", "job", job.job_id)
     until(lambda: "RUNNING" in (state_of(rig, "s1").note or ""), "running elements")
     assert state_of(rig, "s1").phase == "running"
-    until(lambda: state_of(rig, "s1").is_terminal, "the sweep's end", 90)
+    until(lambda: rig.state("s1").is_terminal, "the sweep's end, which nobody asked for", 90)
     attempts, phase = asked(rig)
     assert phase == "succeeded"
     assert len(attempts) == 44
