@@ -25,6 +25,9 @@ def _numbers(kind: Callable[[str], int | float]) -> Callable[..., list[int | flo
 @click.option("--model", help="Folder or hub id of the target, on the host.")
 @click.option("--draft", help="Folder of the drafter, on the host; without one plain decoding alone is measured.")
 @click.option("--prompts", help="bundled, random, or a JSONL file on the host: input_ids, messages or text a line.")
+@click.option(
+    "--heldout-prompts", help="A second JSONL, prompts the drafter was not trained on; --prompts are training prompts."
+)
 @click.option("--num-steps", type=int, help="speculative_num_steps, as it is passed on.")
 @click.option("--eagle-topk", type=int, help="speculative_eagle_topk; the three unset: SGLang's own choice.")
 @click.option("--num-draft-tokens", type=int, help="speculative_num_draft_tokens.")

@@ -1,0 +1,142 @@
+"""`eagle3-remote diagnose`: from "speculation is slow" to the cause and the line to change."""
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from orchestrator.cli import console
+from orchestrator.cli.live import watching
+from orchestrator.cli.options import accept_new_option, host_option, open_session, open_store
+from orchestrator.cli.waiting import take_wish, waiting_options
+from orchestrator.errors import UsageError
+
+if TYPE_CHECKING:
+    from orchestrator.diagnosing.applying import Applied
+    from orchestrator.diagnosing.asked import Asked
+    from orchestrator.diagnosing.walk import Diagnosed
+
+SERVER = ("algorithm", "num_steps", "eagle_topk", "num_draft_tokens", "tp", "dtype", "quantization",
+          "draft_quantization", "server_args", "server_environment", "server_python", "attach_url", "api_key_env",
+          "max_prompts", "max_new_tokens", "repeats")  # fmt: skip
+"""Flags of `run bench` that a diagnosis takes as well."""
+
+
+@click.command()
+@host_option(required=True)
+@click.option("--model", help="Folder of the target, on the host.")
+@click.option("--draft", help="Folder of the drafter, on the host.")
+@click.option("--rows", help="Folder of captured training rows, on the host.")
+@click.option("--merged", help="Merged JSONL of the rows, on the host; its prompts are asked as training prompts.")
+@click.option("--states", help="HF hidden_states index of each captured state, e.g. 0,2,4,5 or embed,2,4,5.")
+@click.option("--heldout", help="Folder of captured rows the drafter was not trained on, on the host.")
+@click.option("--heldout-merged", help="Merged JSONL of the held-out rows, on the host.")
+@click.option("--heldout-prompts", help="JSONL of prompts the drafter was not trained on, on the host.")
+@click.option("--prompts", help="JSONL of training prompts, on the host. Default: --merged.")
+@click.option("--num-steps", type=int, help="speculative_num_steps, as you serve it.")
+@click.option("--eagle-topk", type=int, help="speculative_eagle_topk.")
+@click.option("--num-draft-tokens", type=int, help="speculative_num_draft_tokens.")
+@click.option("--algorithm", help="speculative_algorithm.")
+@click.option("--tp", type=int, help="GPUs of tensor parallelism.")
+@click.option("--dtype", help="dtype of the target.")
+@click.option("--quantization", help="quantization of the target.")
+@click.option("--draft-quantization", help="Of the drafter.")
+@click.option("--server-arg", "server_args", multiple=True, help="One more word for sglang.launch_server, verbatim.")
+@click.option("--server-env", "server_environment", multiple=True, metavar="NAME=VALUE", help="For the server alone.")
+@click.option("--server-python", help="Interpreter that runs SGLang.")
+@click.option("--attach-url", help="A server that is up already; it is left running, and plain decoding not measured.")
+@click.option("--api-key-env", help="Name of the variable that holds its API key.")
+@click.option("--max-prompts", type=int, help="Ask at most so many prompts of each file.")
+@click.option("--max-new-tokens", type=int, help="Output tokens a request at most.")
+@click.option("--repeats", type=int, help="How often speed is measured; 3 and more give intervals.")
+@click.option("--job", "job_file", type=click.Path(path_type=Path), help="A job file of the served benchmark (TOML).")
+@click.option("--deep", is_flag=True, help="Run every stage, also where the cause is certain before.")
+@click.option("--budget", metavar="TIME", help="No stage begins, or goes on, after so long, e.g. 45m.")
+@click.option("--apply", "applies", is_flag=True, help="Write a corrected drafter beside the original, and serve it.")
+@click.option("--apply-into", metavar="FOLDER", help="Where the corrected drafter goes, on the host.")
+@click.option("--redact", is_flag=True, help="No host names, user names or paths in what is printed or written.")
+@click.option("--markdown", type=click.Path(path_type=Path), metavar="FILE", help="The report to paste somewhere.")
+@click.option("--run-id", help="Name the diagnosis yourself. The same command again goes on with it.")
+@accept_new_option
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a line: updates, then the diagnosis.")
+@waiting_options()
+def diagnose(host_name: str, **flags: Any) -> None:
+    """Find out why a drafter is slow, from the cheapest look to the dearest, and stop where the cause is certain.
+
+    \b
+    offline   the drafter on captured training rows, without a server
+    capture   what the running SGLang really feeds it
+    replay    what a server should accept on the very text that is served
+    serve     accept length and speed of the real server, beside plain decoding
+
+    Each is an ordinary run, named after the diagnosis: the same command again goes on where it was broken off.
+    """  # noqa: D301 - click's own mark for lines to keep
+    from orchestrator import config
+    from orchestrator.diagnosing.applying import apply
+    from orchestrator.diagnosing.walk import diagnose as walk
+
+    if flags["apply_into"] is not None and not flags["applies"]:
+        raise UsageError("--apply-into says where --apply writes: give both")
+    settings = config.load(config.here())
+    waiting = take_wish(flags).waiting(settings.host(host_name).leases)
+    asked = _asked(flags)
+    store = open_store()
+    as_json = flags["as_json"]
+    applied = None
+    with (
+        watching(as_json=as_json) as tell,
+        open_session(host_name, tell, accept_new=flags["accept_new"]) as session,
+    ):
+        found = walk(asked, settings, session, store, tell, waiting)
+        if flags["applies"]:
+            into = flags["apply_into"]
+            applied = apply(found, settings, session, store, tell, into=into, waiting=waiting)
+    _show(found, applied, flags)
+
+
+def _asked(flags: dict[str, Any]) -> "Asked":
+    from orchestrator.cli.launching import checked_run_id
+    from orchestrator.diagnosing.asked import SAMPLES, Asked
+    from orchestrator.pipeline import new_run_id
+    from orchestrator.waiting import duration_s
+
+    serving = {key: list(value) or None if isinstance(value, tuple) else value for key, value in flags.items()}
+    serving = {key: serving[key] for key in SERVER if serving[key] is not None}
+    prompts = flags["prompts"] or flags["merged"]
+    heldout = flags["heldout_prompts"] or flags["heldout_merged"]
+    if prompts is not None:
+        serving["prompts"] = prompts
+    if heldout is not None:
+        serving["prompts" if prompts is None else "heldout_prompts"] = heldout
+    if flags["attach_url"] is None and flags["draft"] is not None:
+        serving["with_baseline"] = True
+    budget = flags["budget"]
+    return Asked(
+        diagnosis_id=checked_run_id(flags["run_id"]) or new_run_id("diagnosis", time.gmtime()),
+        model=flags["model"],
+        draft=flags["draft"],
+        samples={key: flags[key] for key in SAMPLES if flags[key] is not None},
+        serving={"model": flags["model"], "draft": flags["draft"], **serving},
+        job_file=flags["job_file"],
+        deep=flags["deep"],
+        budget_s=None if budget is None else duration_s(budget, "--budget"),
+    )
+
+
+def _show(found: "Diagnosed", applied: "Applied | None", flags: dict[str, Any]) -> None:
+    """The verdict on a screen, or all of it as JSON; a report to paste where one was asked for."""
+    from orchestrator.diagnosing.telling import as_json, as_markdown, as_text, redaction
+
+    private = redaction(found) if flags["redact"] else None
+    if flags["markdown"] is not None:
+        from orchestrator.cli.saved import save
+
+        text = as_markdown(found, applied)
+        save(flags["markdown"], text if private is None else private.text(text))
+    if flags["as_json"]:
+        values = as_json(found, applied)
+        console.out_json(values if private is None else private.values(values))
+    else:
+        text = as_text(found, applied, console.width())
+        console.out(text if private is None else private.text(text))

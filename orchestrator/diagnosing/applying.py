@@ -1,0 +1,113 @@
+"""The fix, proved: a corrected drafter beside the original, served as the original was, and the two compared."""
+
+from dataclasses import dataclass
+
+from orchestrator import pipeline
+from orchestrator.compare.asked import Asked as Comparing
+from orchestrator.compare.comparison import SetComparison
+from orchestrator.compare.diff import compare_many
+from orchestrator.config import Config
+from orchestrator.diagnosing.asked import Asked
+from orchestrator.diagnosing.walk import Diagnosed
+from orchestrator.diagnosis.decision.fix import Fix
+from orchestrator.errors import InvalidRunError
+from orchestrator.following import ANSWER_S, Tell
+from orchestrator.operands import operand
+from orchestrator.order import Order
+from orchestrator.records import RunRecord
+from orchestrator.remote.session import HostSession
+from orchestrator.remote.verbs import new_nonce
+from orchestrator.store import Store
+from orchestrator.updates import Note
+from remote_payload.schema.corrected import CorrectFrame, CorrectRequest
+from remote_payload.schema.waiting import Waiting
+
+FIXED = "fixed"
+COMPARING = Comparing(vary=("draft",))
+"""Before against after: the drafter alone differs by intention."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Applied:
+    """A corrected drafter on the host, and what it does when it is served."""
+
+    fix: Fix
+    folder: str
+    existed: bool
+    before: RunRecord
+    after: RunRecord
+    """The served benchmarks of the original and of the corrected drafter."""
+    compared: tuple[SetComparison, ...] = ()
+
+
+def fix_of(diagnosed: Diagnosed) -> Fix:
+    """The change of config.json that mends it. Raises InvalidRunError where there is none, and says why."""
+    fix = diagnosed.decision.fix
+    if fix is None:
+        raise InvalidRunError(
+            f"there is nothing to apply: {diagnosed.decision.headline}",
+            hint="no change of the drafter's config.json mends what was found",
+        )
+    if fix.sglang is not None:
+        raise InvalidRunError(f"the fix needs another SGLang first: {fix.sglang}")
+    if not fix.config:
+        lines = [*fix.by_hand, *(f"--{edit.name.replace('_', '-')} {edit.value}" for edit in fix.server)]
+        raise InvalidRunError(f"no change of the drafter's config.json mends it: {'; '.join(lines)}")
+    if diagnosed.known.offline is None:
+        raise InvalidRunError(
+            "nothing is applied without the standalone test: nobody knows that the drafter reads these states better",
+            hint="name captured training rows: --rows FOLDER",
+        )
+    return fix
+
+
+def apply(
+    diagnosed: Diagnosed,
+    config: Config,
+    session: HostSession,
+    store: Store,
+    tell: Tell,
+    *,
+    into: str | None = None,
+    waiting: Waiting | None = None,
+) -> Applied:
+    """Write the corrected folder, serve it as the original was served, compare. Raises as `fix_of`, `pipeline.run`.
+
+    Nothing is written into the drafter's own folder. Where the original was not served yet, it is served first.
+    """
+    fix = fix_of(diagnosed)
+    written = _write(diagnosed, fix, session, into)
+    tell(Note(name="corrected drafter", text=f"{'there already' if written.existed else 'written'}: {written.path}"))
+    asked = diagnosed.asked
+    before = _served(asked, config, session, store, tell, waiting)
+    after = _served(asked.with_draft(written.path, FIXED), config, session, store, tell, waiting)
+    compared: tuple[SetComparison, ...] = ()
+    if before.phase == after.phase == "succeeded":
+        sides = [operand(store, record.run_id) for record in (before, after)]
+        compared = compare_many(sides, COMPARING)
+    return Applied(fix=fix, folder=written.path, existed=written.existed, before=before, after=after, compared=compared)
+
+
+def _write(diagnosed: Diagnosed, fix: Fix, session: HostSession, into: str | None) -> CorrectFrame:
+    offline = diagnosed.known.offline
+    assert offline is not None
+    checkpoint = offline.measured.result.checkpoint
+    request = CorrectRequest(
+        nonce=new_nonce(),
+        draft=checkpoint.draft,
+        into=into,
+        patch_json=fix.patch_json,
+        config_json=checkpoint.config_json,
+    )
+    return session.ask("correct", request, CorrectFrame, ANSWER_S)
+
+
+def _served(
+    asked: Asked, config: Config, session: HostSession, store: Store, tell: Tell, waiting: Waiting | None
+) -> RunRecord:
+    order = Order(planned=asked.serve(config), run_id=asked.run_id("serve"), waiting=waiting)
+    record = pipeline.run(order, session, store, tell)
+    tag = asked.diagnosis_id.removesuffix(f".{FIXED}")
+    if tag not in store.labels(record.run_id).tags:
+        store.label(record.run_id, tags=(f"+{tag}",))
+    return record

@@ -1,0 +1,81 @@
+"""What a diagnosis is asked about: the pair, the samples, the server; and how far it may go."""
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from orchestrator import jobfile
+from orchestrator.config import Config
+from orchestrator.errors import UsageError
+from orchestrator.jobfile import PlannedJob
+from remote_payload.schema import BenchJob
+
+LONGEST_ID = 60
+"""Characters of a diagnosis's id: its stages' run ids are made of it."""
+SAMPLES = ("rows", "merged", "states", "heldout", "heldout_merged")
+"""Flags that the standalone test alone takes."""
+OF_SERVER = ("model", "draft", "algorithm", "num_steps", "eagle_topk", "num_draft_tokens", "tp", "dtype",
+             "quantization", "context_length", "mem_fraction", "server_args", "server_environment", "exec_prefix",
+             "server_python", "attach_url", "api_key_env", "port", "ready_timeout_s", "request_timeout_s",
+             "max_new_tokens")  # fmt: skip
+"""Settings of a served benchmark that name its server: a capture starts the same one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """One diagnosis. Flags are those of the commands that run its stages alone; None = not given."""
+
+    diagnosis_id: str
+    model: str | None
+    draft: str | None
+    samples: Mapping[str, Any] = field(default_factory=dict)
+    """Of `SAMPLES`."""
+    serving: Mapping[str, Any] = field(default_factory=dict)
+    """Flags of `run bench`, `model` and `draft` among them."""
+    job_file: Path | None = None
+    """A job file of the served benchmark."""
+    deep: bool = False
+    """Every stage, also where the cause is certain before."""
+    budget_s: float | None = None
+    """No stage begins, or goes on, after so many seconds."""
+
+    def __post_init__(self) -> None:
+        if len(self.diagnosis_id) > LONGEST_ID:
+            raise UsageError(f"a diagnosis's id has at most {LONGEST_ID} characters, found: {self.diagnosis_id}")
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether there are captured training rows."""
+        return self.samples.get("rows") is not None
+
+    def run_id(self, stage: str) -> str:
+        """The id of the run that is one stage of this diagnosis."""
+        return f"{self.diagnosis_id}.{stage}"
+
+    def offline(self, config: Config) -> PlannedJob:
+        """The standalone test on the captured rows. Raises JobFileError."""
+        return jobfile.plan("standalone", config, None, {"draft": self.draft, "target": self.model, **self.samples})
+
+    def serve(self, config: Config, **changes: Any) -> PlannedJob:
+        """The served benchmark. Raises JobFileError."""
+        return jobfile.plan("bench", config, self.job_file, {**self.serving, **changes})
+
+    def capture(self, config: Config) -> PlannedJob:
+        """The capture from the same server. Raises JobFileError."""
+        served = self.serve(config).job
+        assert isinstance(served, BenchJob)
+        base = BenchJob(model="target")
+        server = {key: getattr(served, key) for key in OF_SERVER if getattr(served, key) != getattr(base, key)}
+        listed = {key: list(value) if isinstance(value, tuple) else value for key, value in server.items()}
+        samples = {key: self.samples.get(key) for key in ("rows", "merged", "states")}
+        prompts = served.heldout_prompts or (None if served.prompts in ("bundled", "random") else served.prompts)
+        return jobfile.plan("capture", config, None, {**listed, **samples, "prompts": prompts})
+
+    def with_draft(self, draft: str, suffix: str) -> "Asked":
+        """The same about another folder of the drafter; plain decoding is as fast as it was, and not run again."""
+        serving = {key: value for key, value in self.serving.items() if key != "with_baseline"}
+        return dataclasses.replace(
+            self, diagnosis_id=f"{self.diagnosis_id}.{suffix}", draft=draft, serving={**serving, "draft": draft}
+        )

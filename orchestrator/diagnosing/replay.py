@@ -1,0 +1,56 @@
+"""The standalone test on the rows that a capture made: what a server should accept on the text that it serves."""
+
+from typing import TYPE_CHECKING
+
+from orchestrator import jobfile
+from orchestrator.config import Config
+from orchestrator.jobfile import PlannedJob
+from remote_payload.schema import BenchJob
+from remote_payload.schema.capture import CapturedRows, CaptureResult
+
+if TYPE_CHECKING:
+    from orchestrator.diagnosing.asked import Asked
+    from orchestrator.diagnosing.results import Results
+
+
+def replay_job(asked: "Asked", config: Config, done: "Results") -> PlannedJob | str:
+    """The test of the drafter as it is served, on what a server said; or why there is none."""
+    result = done.captured
+    if result is None:
+        return "no server told what it feeds"
+    if result.why_not is not None:
+        return result.why_not
+    if asked.draft is None:
+        return "it takes the drafter's folder (--draft)"
+    made = rows_of(result, "heldout")
+    if made is None:
+        return "no prompt was answered and captured (--heldout-prompts)"
+    states = served_states(result)
+    if states is None:
+        return "the served states are like none that were captured: nobody knows how to name them"
+    served = asked.serve(config).job
+    steps = served.num_steps if isinstance(served, BenchJob) else None
+    flags = {
+        "draft": asked.draft,
+        "target": asked.model,
+        "rows": made.folder,
+        "states": list(states),
+        "sweep": "wiring",
+        "capture_rows": 0,
+        "steps": steps,
+    }
+    return jobfile.plan("standalone", config, None, flags)
+
+
+def rows_of(result: CaptureResult, split: str) -> CapturedRows | None:
+    """The rows that were made of a split; None where there are none."""
+    return next((made for made in result.made if made.split == split and made.rows), None)
+
+
+def served_states(result: CaptureResult) -> tuple[int, ...] | None:
+    """HF `hidden_states` index of each served state, in order; None where one of them could not be named."""
+    states = tuple(
+        next((match.state for match in served.matches[:1] if match.state is not None), None) for served in result.served
+    )
+    known = tuple(state for state in states if state is not None)
+    return known if states and len(known) == len(states) else None

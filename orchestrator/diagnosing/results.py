@@ -1,0 +1,28 @@
+"""What the stages of a diagnosis left, read from the store."""
+
+from dataclasses import dataclass, field
+
+from orchestrator.records import RunRecord
+from remote_payload.schema.capture import CaptureResult
+
+
+@dataclass(frozen=True, kw_only=True)
+class Skipped:
+    """A stage that was not run, and why."""
+
+    stage: str
+    reason: str
+
+
+@dataclass(kw_only=True)
+class Results:
+    """The stages so far: runs by stage, what was left out, and what the capture found."""
+
+    records: dict[str, RunRecord] = field(default_factory=dict)
+    skipped: list[Skipped] = field(default_factory=list)
+    captured: CaptureResult | None = None
+
+    def succeeded(self, stage: str) -> RunRecord | None:
+        """The stage's run, if it came to its end."""
+        record = self.records.get(stage)
+        return record if record is not None and record.phase == "succeeded" else None

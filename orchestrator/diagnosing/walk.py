@@ -1,0 +1,81 @@
+"""From stage to stage: launch or take over, judge, and stop where the cause is certain.
+
+Every stage is an ordinary run with the diagnosis's id in its own: the same command again goes on where it was broken
+off, and what is home costs nothing.
+"""
+
+import time
+from dataclasses import dataclass
+
+from orchestrator import pipeline
+from orchestrator.config import Config
+from orchestrator.diagnosing.asked import Asked
+from orchestrator.diagnosing.gathering import known_of, take
+from orchestrator.diagnosing.results import Results, Skipped
+from orchestrator.diagnosing.stages import STAGES
+from orchestrator.diagnosis.decision.decide import decide
+from orchestrator.diagnosis.decision.decision import Decision
+from orchestrator.diagnosis.decision.inputs import Known
+from orchestrator.following import Tell
+from orchestrator.order import Order, at_host
+from orchestrator.records import RunRecord
+from orchestrator.remote.session import HostSession
+from orchestrator.store import Store
+from orchestrator.updates import Note
+from remote_payload.schema import to_json
+from remote_payload.schema.waiting import Waiting
+
+LEAST_BUDGET_S = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Diagnosed:
+    """A diagnosis, as far as it came."""
+
+    asked: Asked
+    known: Known
+    decision: Decision
+    results: Results
+
+
+def diagnose(
+    asked: Asked, config: Config, session: HostSession, store: Store, tell: Tell, waiting: Waiting | None = None
+) -> Diagnosed:
+    """Run the stages. Raises what `pipeline.run` does; a stage that fails is told and the next one goes on."""
+    results = Results()
+    until_s = None if asked.budget_s is None else time.monotonic() + asked.budget_s
+    known = Known()
+    decision = decide(known)
+    for stage in STAGES:
+        left_s = None if until_s is None else until_s - time.monotonic()
+        reason = _reason_to_skip(asked, decision, results, left_s)
+        planned = stage.plan(asked, config, results) if reason is None else reason
+        if isinstance(planned, str):
+            results.skipped.append(Skipped(stage=stage.name, reason=planned))
+            tell(Note(name=stage.name, text=f"left out: {planned}"))
+            continue
+        tell(Note(name=stage.name, text=f"{stage.tells} ({stage.cost})"))
+        order = Order(planned=planned, run_id=asked.run_id(stage.name), deadline_s=left_s, waiting=waiting)
+        record = _home(order, session, store) or pipeline.run(order, session, store, tell)
+        take(stage.name, record, store, asked.diagnosis_id, results)
+        known = known_of(results, store)
+        decision = decide(known)
+        tell(Note(name=stage.name, text=decision.headline))
+    return Diagnosed(asked=asked, known=known, decision=decision, results=results)
+
+
+def _reason_to_skip(asked: Asked, decision: Decision, results: Results, left_s: float | None) -> str | None:
+    if left_s is not None and left_s < LEAST_BUDGET_S:
+        return f"the budget of {(asked.budget_s or 0) / 60:g} min is used up"
+    if results.records and decision.certain and not asked.deep:
+        return "the cause is certain without it (--deep runs it all the same)"
+    return None
+
+
+def _home(order: Order, session: HostSession, store: Store) -> RunRecord | None:
+    """The run as this laptop already has it whole, if it was asked to do just this."""
+    if not store.run_dir(order.run_id).path.is_dir():
+        return None
+    record = store.load_exact(order.run_id)
+    same = record.spec.job_json == to_json(at_host(order.planned, session.name, session.host).job)
+    return record if same and record.host.name == session.name and pipeline.is_home(record, store) else None
