@@ -11,7 +11,7 @@ import sys
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from http.client import HTTPException, HTTPMessage
 from typing import IO
 
@@ -20,7 +20,7 @@ from orchestrator.errors import StoreError
 from orchestrator.records import RunRecord
 from orchestrator.store import Store
 from orchestrator.store.labels import first_told
-from remote_payload.schema import to_json
+from remote_payload.schema import SweepAttempt, to_json
 from remote_payload.schema.ending import Ending, ending_of
 
 LONGEST_S = 30.0
@@ -38,8 +38,13 @@ class NotToldError(Exception):
     """A way of telling that failed, in words without the address."""
 
 
-def notify(record: RunRecord, store: Store, config: NotifyConfig) -> tuple[str, ...]:
-    """Tell everybody of `[notify]` that a run is over; what failed, a sentence each. Told before, it is not again."""
+def notify(
+    record: RunRecord, store: Store, config: NotifyConfig, attempts: Sequence[SweepAttempt] = ()
+) -> tuple[str, ...]:
+    """Tell everybody of `[notify]` that a run is over; what failed, a sentence each. Told before, it is not again.
+
+    `attempts`: of a sweep, as far as this laptop knows.
+    """
     if config.is_empty or record.state is None or not record.state.is_terminal:
         return ()
     try:
@@ -47,7 +52,7 @@ def notify(record: RunRecord, store: Store, config: NotifyConfig) -> tuple[str, 
             return ()
     except StoreError as error:
         return (f"nobody is told of the end of {record.run_id}: {error.message}",)
-    ending = ending_of(record.spec, record.state, record.host.name, "laptop")
+    ending = ending_of(record.spec, record.state, record.host.name, "laptop", attempts)
     return tuple(filter(None, (_tried(way, tell, ending) for way, tell in _ways(config).items())))
 
 
@@ -56,7 +61,7 @@ def _ways(config: NotifyConfig) -> dict[str, Callable[[Ending], None]]:
     if config.desktop:
         ways["desktop"] = _on_desktop
     if config.command:
-        ways["command"] = lambda ending: _run(config.command, to_json(ending).encode())
+        ways["command"] = lambda ending: _run(config.command, to_json(ending).encode() + b"\n")
     if (name := config.webhook) is not None:
         ways["webhook"] = lambda ending: post(_value(name, os.environ), to_json(ending).encode())
     if (names := config.apprise) is not None:

@@ -18,6 +18,7 @@ from remote_payload.rundir import RunDir
 from remote_payload.runstate import read_state
 from remote_payload.schema import Event, RunSpec, to_json
 from remote_payload.schema.ending import ending_of
+from remote_payload.sweep.ledger import read_ledger
 from remote_payload.watch import WATCHED
 
 LONGEST_S = 30.0
@@ -31,9 +32,10 @@ def tell_the_end(run: RunDir, spec: RunSpec) -> None:
         state = read_state(run)
         if state is None or not state.is_terminal:
             return
-        ending = to_json(ending_of(spec, state, os.uname().nodename, "host"))
+        attempts = read_ledger(run) if spec.job_kind == "sweep" else ()
+        ending = to_json(ending_of(spec, state, os.uname().nodename, "host", attempts))
         signal.pthread_sigmask(signal.SIG_UNBLOCK, WATCHED)  # the command's children inherit what is blocked
-        problem = _problem(spec.notify_command, ending.encode("ascii"))
+        problem = _problem(spec.notify_command, ending.encode("ascii") + b"\n")
         if problem is not None:
             words = f"`notify_command` of the host: {problem}"
             EventLog(run.events).report(Event(time_unix_s=time.time(), kind="note", name="notify", message=words))

@@ -10,6 +10,7 @@ from orchestrator.cli import console
 if TYPE_CHECKING:
     from orchestrator.records import RunRecord
     from orchestrator.store import Store
+    from remote_payload.schema import SweepAttempt
 
 _ASKED = "orchestrator.cli.notify"
 
@@ -25,6 +26,19 @@ notify_option = click.option(
     callback=_remember,
     help="Tell those of [notify] in eagle3.toml when the end is seen; the default where the table names anybody.",
 )
+
+
+def _attempts(record: "RunRecord", store: "Store") -> "tuple[SweepAttempt, ...]":
+    """Of a sweep, as its host told them last."""
+    if record.job_kind != "sweep":
+        return ()
+    from orchestrator import sweeping
+    from orchestrator.errors import Eagle3Error
+
+    try:
+        return sweeping.known(record.run_id, store).attempts
+    except Eagle3Error:  # what cannot be read was told of by the command itself
+        return ()
 
 
 def notify_end_of(run_id: str, store: "Store") -> None:
@@ -55,5 +69,5 @@ def notify_end(record: "RunRecord", store: "Store") -> None:
         return
     from orchestrator.notifying import notify
 
-    for problem in notify(record, store, wanted):
+    for problem in notify(record, store, wanted, _attempts(record, store)):
         console.warn(problem)

@@ -4,6 +4,7 @@ import contextlib
 import os
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from remote_payload.claim import absolute_root, make_folders
@@ -13,7 +14,7 @@ from remote_payload.refusal import Refusal, disk_refusal
 from remote_payload.rundir import RunDir
 from remote_payload.runstate import current_state
 from remote_payload.schedule import engines
-from remote_payload.schedule.folder import ScheduleDir, folders
+from remote_payload.schedule.folder import ScheduleDir, folders, locked_file
 from remote_payload.schedule.history import GRACE_S, counts, note_steps_and_missed, read_history
 from remote_payload.schedule.times import next_after, use_the_systems_zone
 from remote_payload.schema import LaunchRequest, RunState
@@ -29,13 +30,15 @@ def answer_schedule(request: ScheduleRequest, send: Send, archive: Path) -> None
     """Do what is asked and answer with a ScheduleFrame. Raises Refusal, SchemaError."""
     use_the_systems_zone()
     root = absolute_root(request.root)
-    if request.action == "remove":
-        _remove(ScheduleDir(root, request.schedule_id or ""))
-        found: tuple[ScheduleDir, ...] = ()
-    elif request.action == "add":
-        found = (_add(request, root, archive),)
-    else:
+    if request.action == "show":
         found = folders(root)
+    else:
+        with _alone(root):
+            if request.action == "add":
+                found = (_add(request, root, archive),)
+            else:
+                _remove(ScheduleDir(root, request.schedule_id or ""))
+                found = ()
     answers = engines.look_at_engines()
     standings = [] if request.action == "remove" else _standings(request, root, found)
     if request.action == "show" and request.schedule_id is not None and not standings:
@@ -43,16 +46,24 @@ def answer_schedule(request: ScheduleRequest, send: Send, archive: Path) -> None
     send(ScheduleFrame(standings=tuple(standings), engines=answers, zone=_zone(), time_unix_s=time.time()))
 
 
+@contextlib.contextmanager
+def _alone(root: Path) -> Iterator[None]:
+    """Two laptops make and remove one after the other. Raises Refusal."""
+    try:
+        make_folders(root)
+        (root / "schedules").mkdir(mode=0o700, exist_ok=True)
+        with locked_file(root / "schedules" / "lock", "the schedules of this host"):
+            yield
+    except OSError as error:
+        raise disk_refusal(error, f"use {root / 'schedules'}") from None
+
+
 def _add(request: ScheduleRequest, root: Path, archive: Path) -> ScheduleDir:
     """Claim the id and hand it to the engine; the same once more changes nothing."""
     assert request.spec is not None and request.cron is not None  # noqa: PT018 - the record has seen to it
     check(LaunchRequest(nonce=request.nonce, root=request.root, spec=request.spec, follow=False), archive)
     folder = ScheduleDir(root, request.schedule_id or "")
-    try:
-        make_folders(root)
-        known = folder.read() if folder.record.exists() else None
-    except OSError as error:
-        raise disk_refusal(error, f"create {folder.path}") from None
+    known = folder.read() if folder.record.exists() else None
     if known is not None:
         _require_same(known, request)
         _require_here(known)

@@ -2,7 +2,6 @@
 
 from typing import Literal
 
-from remote_payload.schema.cron import parse_cron
 from remote_payload.schema.record import SCHEMA_VERSION, Record, require, require_finite
 from remote_payload.schema.run import RunSpec, RunState, require_run_id
 
@@ -45,6 +44,8 @@ class Schedule(Record):
     """By the host's clock."""
 
     def __post_init__(self) -> None:
+        from remote_payload.schema.cron import parse_cron  # noqa: PLC0415 - every verb imports this module
+
         require_schedule_id(self.schedule_id)
         require_finite(created_unix_s=self.created_unix_s)
         parse_cron(self.cron)

@@ -11,6 +11,7 @@ import pytest
 from tests.support.engines import crontab_at, environment
 from tests.support.host_runs import wait_for_phase
 from tests.support.laptop import Laptop
+from tests.support.patience import wait_for
 from tests.support.sshd import ServerOptions, SshServer, running_sshd
 
 EVERY = ("run", "selftest", "--host", "gpu1", "--every")
@@ -47,6 +48,14 @@ def due_now(server: SshServer, tmp_path: Path, schedule_id: str) -> str:
     return f"{schedule_id}.{time.strftime('%Y%m%d-%H%M', time.gmtime(minute))}"
 
 
+def teller(tmp_path: Path, told: Path) -> Path:
+    """A program that adds what it reads to the file, a line each time."""
+    command = tmp_path / "tell"
+    command.write_text(f'#!/bin/sh\nread -r ending\nprintf "%s\\n" "$ending" >> {told}\n')
+    command.chmod(0o755)
+    return command
+
+
 def test_from_the_order_to_the_runs_at_home(laptop: Laptop, server: SshServer, tmp_path: Path) -> None:
     laptop.add_host("closed", server, settings='secrets = ["HF_TOKEN"]')
     every = ("run", "selftest", "--host", "closed", "--every", "0 22 * * mon-fri", "--run-id", "nightly")
@@ -81,25 +90,32 @@ def test_any_laptop_may_take_it_away(laptop: Laptop, new_laptop, server: SshServ
 
 
 def test_a_sweep_again_and_again(laptop: Laptop, server: SshServer, tmp_path: Path) -> None:
+    told = tmp_path / "told"
+    command = teller(tmp_path, told)
+    laptop.add_host("telling", server, settings=f'notify_command = ["{command}"]')
+    with laptop.toml.open("a") as toml:
+        toml.write(f'[notify]\ncommand = ["{command}"]\n')
     file = laptop.project / "mine.toml"
     file.write_text('[sweep]\njob = "selftest"\n[sweep.grid]\nresult_bytes = [10, 20]\n')
-    made = laptop.run("sweep", "run", "mine.toml", "--host", "gpu1", "--every", "@weekly", "--run-id", "weekly")
+    made = laptop.run("sweep", "run", "mine.toml", "--host", "telling", "--every", "@weekly", "--run-id", "weekly")
     assert made.code == 0, made.err
     run_id = due_now(server, tmp_path, "weekly")
     wait_for_phase(server, run_id, "succeeded")
-    home = laptop.run("schedule", "collect", "weekly", "--host", "gpu1")
+    wait_for(lambda: told.exists() and told.read_text().endswith("\n"), "the host to tell")
+    home = laptop.run("schedule", "collect", "weekly", "--host", "telling")
     assert home.code == 0, home.err
     assert f"{run_id}  succeeded" in home.out
-    report = laptop.run("sweep", "report", run_id)
-    assert (report.code, "2 measured" in report.out or "2 of 2" in report.out) == (0, True), report.out
+    endings = [json.loads(line) for line in told.read_text().splitlines()]
+    found = [(one["told_by"], one["run_id"], one["points"], one["points_measured"]) for one in endings]
+    assert found == [("host", run_id, 2, 2), ("laptop", run_id, 2, 2)]
+    assert "succeeded after " in endings[1]["text"]
+    assert endings[1]["text"].endswith("s, 2 of 2 points measured")
     assert laptop.run("runs", "list", "--tag", run_id).out.count(f"{run_id}.u") == 2
 
 
 def test_the_end_is_told_once_by_whoever_sees_it(laptop: Laptop, server: SshServer, tmp_path: Path) -> None:
     told = tmp_path / "told"
-    command = tmp_path / "tell"
-    command.write_text(f"#!/bin/sh\ncat >> {told}\necho >> {told}\n")
-    command.chmod(0o755)
+    command = teller(tmp_path, told)
     with laptop.toml.open("a") as file:
         file.write(f'[notify]\ncommand = ["{command}"]\nwebhook = "NO_SUCH_VARIABLE"\n')
     run = ("run", "selftest", "--host", "gpu1", "--run-id")

@@ -21,7 +21,7 @@ from tests.payload.rig import NONCE, Rig
 from tests.support.engines import crontab_at, environment, made, systemctl_at
 from tests.support.patience import wait_for
 
-FOREIGN = '# mine\nMAILTO=""\r\nCRON_TZ=Asia/Tokyo\n17 3 * * *\ttrue \\% "x"\n\n'
+FOREIGN = b'# m\xffne\nMAILTO=""\r\nCRON_TZ=Asia/Tokyo\n17 3 * * *\ttrue \\% "x"\n\n'
 
 
 @pytest.fixture(autouse=True)
@@ -82,19 +82,19 @@ def fire(rig: Rig, tmp_path: Path) -> "subprocess.CompletedProcess[str]":
 
 
 def test_every_other_line_of_the_crontab_stays(rig: Rig, tmp_path: Path, table: Path) -> None:
-    table.write_bytes(FOREIGN.encode())
+    table.write_bytes(FOREIGN)
     (standing,) = add(rig, tmp_path).standings
-    entry, _, rest = table.read_bytes().decode().partition("\n")
+    entry, _, rest = table.read_bytes().partition(b"\n")
     assert rest == FOREIGN
-    assert entry.startswith("0 22 * * * ")
-    assert entry.endswith(f" fire {rig.root} nightly # eagle3-remote schedule nightly")
+    assert entry.startswith(b"0 22 * * * ")
+    assert entry.endswith(f" fire {rig.root} nightly # eagle3-remote schedule nightly".encode())
     assert (standing.installed, standing.schedule.engine, len(standing.coming_unix_s)) == (True, "cron", 1)
     add(rig, tmp_path)  # the same once more
-    assert table.read_bytes().decode() == f"{entry}\n{FOREIGN}"
+    assert table.read_bytes() == entry + b"\n" + FOREIGN
     other = add(rig, tmp_path, cron="0 23 * * *", exit_code=1)
     assert (other.code, "another schedule owns this id" in other.message) == ("claimed_by_other_spec", True)
     assert ask(rig, tmp_path, "remove").standings == ()
-    assert table.read_bytes() == FOREIGN.encode()
+    assert table.read_bytes() == FOREIGN
     assert not folder_of(rig).path.exists()
     assert ask(rig, tmp_path, "remove", exit_code=1).code == "no_such_run"
 
