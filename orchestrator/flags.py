@@ -48,6 +48,6 @@ def settings_in(text: str, settings: Collection[str]) -> tuple[str, ...]:
 
 def told_in_flags(job_kind: str, text: str) -> str:
     """What a served benchmark's host says of its settings, in flags; the words of other kinds of jobs as they are."""
-    if job_kind != "bench":
+    if job_kind not in ("bench", "capture"):
         return text
     return with_flags(text, [field.name for field in fields(JOB_KINDS[job_kind])])

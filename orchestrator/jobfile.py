@@ -203,7 +203,7 @@ def _overlay(kind: str, layers: list[tuple[str, Mapping[str, Any]]]) -> PlannedJ
 
 def parsed(key: str, value: object, source: str) -> object:
     """A setting as a job has it: some are written in words of their own. Raises JobFileError."""
-    if key == "states" and value is not None:
+    if key in ("states", "trained") and value is not None:
         return parse_states(value, source)
     if key == "max_memory_bytes" and isinstance(value, str):
         return parse_size(value, source)

@@ -32,7 +32,7 @@ def error_of(state: RunState, *, job_kind: str, host: str) -> JobError | HostNot
     run, again = f"run {state.run_id}", _again(state.run_id, job_kind, host)
     logs = f"`eagle3-remote logs {state.run_id}` shows what the job printed"
     if state.phase == "failed":
-        failure = state.failure if job_kind == "bench" else None
+        failure = state.failure if job_kind in ("bench", "capture") else None
         error = _failed(state, logs) if failure is None else _failed_bench(failure, logs)
         error.hint = _at(host, error.hint)
         return error

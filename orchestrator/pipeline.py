@@ -40,6 +40,7 @@ from remote_payload.schema import (
     SweepJob,
     job_from_json,
 )
+from remote_payload.schema.capture_job import CaptureJob
 
 __all__ = [
     "HostSession",
@@ -209,6 +210,9 @@ def _needed(job: Job) -> tuple[str, ...]:
         return _needed(job_from_json(job.base_json))
     if isinstance(job, StandaloneJob):
         return DRAFTER_PACKAGES
+    if isinstance(job, CaptureJob):  # the worker compares tensors, and runs the server where no other Python is named
+        elsewhere = job.exec_prefix or job.server_python or job.attach_url
+        return DRAFTER_PACKAGES if elsewhere else (*DRAFTER_PACKAGES, *SERVER_PACKAGES)
     here = isinstance(job, BenchJob) and not (job.exec_prefix or job.server_python or job.attach_url)
     return SERVER_PACKAGES if here else ()
 

@@ -14,9 +14,11 @@ PATHS = {"draft": "/d", "rows": "/r"}
 
 def test_every_bundled_job_file_parses() -> None:
     files = sorted(jobfile.bundled_folder().glob("*.toml"))
-    assert [file.stem for file in files] == ["bench", "selftest", "standalone", "sweep"]
-    for file in files[:3]:  # the sweep: tests/sweep
-        flags = {"standalone": PATHS, "bench": {"model": "/m"}}.get(file.stem, {})
+    assert [file.stem for file in files] == ["bench", "capture", "selftest", "standalone", "sweep"]
+    for file in files[:4]:  # the sweep: tests/sweep
+        flags = {"standalone": PATHS, "bench": {"model": "/m"}, "capture": {"model": "/m", "rows": "/r"}}.get(
+            file.stem, {}
+        )
         planned = jobfile.plan(file.stem, Config(), None, flags)
         assert planned.job.kind == file.stem
 

@@ -8,6 +8,7 @@ from orchestrator.cli.asked import step_cost_option
 from orchestrator.cli.groups import ToldGroup
 from orchestrator.cli.launching import launch, launch_options
 from orchestrator.cli.run_bench import bench
+from orchestrator.cli.run_capture import capture
 
 
 @click.group(cls=ToldGroup)
@@ -58,3 +59,4 @@ def selftest(**flags: Any) -> None:
 
 
 run.add_command(bench)
+run.add_command(capture)

@@ -34,7 +34,7 @@ def show_run(
 
     `kept`: whether it can be shown again; the demonstration's store goes away. Returns what was said; None = nothing.
     """
-    if not as_json and not store.has_figures(record):
+    if not as_json and not store.has_figures(record) and record.job_kind != "capture":
         from orchestrator.report.head import head
 
         console.out("\n".join(head(record, console.width())))  # the whole report would cost the import of numpy

@@ -14,6 +14,7 @@ from orchestrator.diagnosis.verdict import MeasuredReading, WiringVerdict
 from orchestrator.diagnosis.wiring import judge
 from orchestrator.records import RunRecord
 from orchestrator.report.bench_content import BenchReport
+from orchestrator.report.capture_text import CaptureReport
 from orchestrator.report.question import Question
 from remote_payload.schema import StandaloneResult
 
@@ -52,11 +53,12 @@ class StandaloneReport:
 
 @dataclass(frozen=True, kw_only=True)
 class RunReport:
-    """One run. `standalone` and `bench` are None for another kind of job, and where no result came home."""
+    """One run. `standalone`, `bench` and `capture` are None for another kind of job, and where no result came home."""
 
     record: RunRecord
     standalone: StandaloneReport | None = None
     bench: BenchReport | None = None
+    capture: CaptureReport | None = None
 
 
 def report_standalone(

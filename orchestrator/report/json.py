@@ -26,13 +26,16 @@ def run_json(report: RunReport) -> dict[str, Any]:
     """What `runs show --json` prints: `run`, and for a standalone test all that was made of its `result`.
 
     `diagnosis` (verdict, headline, fix, findings), `checks`, `wiring`, `readings`, `prediction`, `gap`, `rules`,
-    `coverage`, `definitions`, `result`; for a served benchmark see `bench_json`.
+    `coverage`, `definitions`, `result`; for a served benchmark see `bench_json`; for a capture `diagnosis`, `result`.
     """
     value: dict[str, Any] = {"report_version": REPORT_VERSION, "run": _run(report.record)}
     if report.standalone is not None:
         value.update(_standalone(report.standalone))
     if report.bench is not None:
         value.update(bench_json(report.bench))
+    if report.capture is not None:
+        told = report.capture
+        value.update(diagnosis=dataclasses.asdict(told.diagnosis), result=dataclasses.asdict(told.result))
     return value
 
 

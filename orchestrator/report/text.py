@@ -8,6 +8,7 @@ import textwrap
 from orchestrator.diagnosis.diagnose import DOUBTED_BY
 from orchestrator.diagnosis.finding import CheckResult, Evidence
 from orchestrator.report.bench_text import bench_blocks
+from orchestrator.report.capture_text import capture_blocks
 from orchestrator.report.circumstances import circumstances
 from orchestrator.report.content import RunReport, StandaloneReport, predictions
 from orchestrator.report.findings_text import check_lines, evidence_lines, finding_lines, tally, wrapped
@@ -39,6 +40,8 @@ def run_text(report: RunReport, *, width: int = 110, verbose: bool = False, kept
         figures = _standalone(report.standalone, width, MORE if kept else NOT_KEPT, verbose=verbose)
     elif report.bench is not None:
         figures = bench_blocks(report.bench, width, verbose=verbose)
+    elif report.capture is not None:
+        figures = capture_blocks(report.capture, width, verbose=verbose)
     else:
         return "\n".join(head(report.record, width))
     ended_badly = report.record.phase != "succeeded"

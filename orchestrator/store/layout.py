@@ -38,6 +38,11 @@ def is_imported(run: RunDir) -> bool:
     return (run.path / MEASUREMENTS).is_file() and not record_path(run).exists() and not run.spec.exists()
 
 
+def has_capture(run: RunDir, record: RunRecord) -> bool:
+    """Whether what a capture found came home whole; it has no figures to compare."""
+    return record.job_kind == "capture" and record.phase == "succeeded" and run.manifest.is_file()
+
+
 def has_figures(run: RunDir, record: RunRecord) -> bool:
     """Whether a result with figures to judge came home whole; of a served benchmark also one that ended early."""
     is_over = record.state is not None and record.state.is_terminal
