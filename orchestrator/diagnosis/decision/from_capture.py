@@ -1,0 +1,55 @@
+"""A capture as inputs of a decision: what the server surely feeds, and what its source says it would."""
+
+import json
+
+from orchestrator.diagnosis.decision.inputs import Fed, Resolved
+from orchestrator.diagnosis.effective_capture import resolve
+from orchestrator.diagnosis.served_states import identified, judge_capture
+from remote_payload.schema.capture import CaptureResult
+
+SILENT = ("not_returned", "not_compared")
+"""Verdicts on a capture that say nothing of what is fed."""
+
+
+def fed_of(found: CaptureResult, run_id: str, trained: tuple[int, ...] | None = None) -> Fed | None:
+    """What the running server feeds; None where no drafter was served, no state came, or too few tokens were compared.
+
+    `trained`: what the trainer says the drafter was trained on. A state that is only near a captured one is none of
+    them; one of the token beside is none either.
+    """
+    judged = judge_capture(found, trained)
+    if judged.verdict in SILENT or found.method != "speculating":
+        return None
+    matches = [match for served in found.served if (match := identified(served)) is not None]
+    rule = found.rule
+    return Fed(
+        run_id=run_id,
+        sglang_version=found.sglang_version,
+        states=judged.states,
+        trained=trained,
+        tokens=found.compared_tokens,
+        exact=bool(matches) and all(match.exact == match.tokens for match in matches),
+        worst_error=max((match.error for match in matches), default=None),
+        target_class=None if rule is None else rule.target_class,
+        target_layers=_layers(found.target_config),
+    )
+
+
+def resolved_of(found: CaptureResult) -> Resolved:
+    """What the installed source says; `states` None where it does not tell."""
+    rule = resolve(found.rule, found.draft_config, found.target_config)
+    told = (*rule.reasoning, rule.problem) if rule.problem is not None else rule.reasoning
+    return Resolved(states=rule.states, sglang_version=rule.version, reasoning=told)
+
+
+def _layers(target_config: str | None) -> int | None:
+    """Layers of the text model, of which a multimodal config tells below `text_config`."""
+    try:
+        value = json.loads(target_config or "")
+    except ValueError:
+        return None
+    if not isinstance(value, dict):
+        return None
+    inner = value.get("text_config")
+    found = (inner if isinstance(inner, dict) else value).get("num_hidden_layers")
+    return found if isinstance(found, int) and not isinstance(found, bool) and found > 0 else None
