@@ -1,10 +1,16 @@
 """`eagle3-remote explain`: exactly what a run or a sweep executes."""
 
+from typing import TYPE_CHECKING
+
 import click
 
 from orchestrator.cli import console
 from orchestrator.cli.options import json_option, open_store
 from orchestrator.errors import StoreError
+
+if TYPE_CHECKING:
+    from orchestrator.records import RunRecord
+    from orchestrator.store import Store
 
 
 @click.command()
@@ -13,16 +19,28 @@ from orchestrator.errors import StoreError
 def explain(run_id: str, *, as_json: bool) -> None:
     """Show exactly what a run or a sweep executes: commands, settings with their sources, a sweep's every unit.
 
-    Works without the host, from what this laptop asked it to do. Of a served benchmark that came home the command of
-    each server is shown as it was started.
+    Works without the host, from what this laptop asked it to do; of a sweep over several hosts every share is shown. Of
+    a served benchmark that came home the command of each server is shown as it was started.
     """
+    from orchestrator.store.groups import is_group, load_group
+
+    store = open_store()
+    if not is_group(store.home, run_id):
+        _show(store.load(run_id), store, as_json=as_json)
+        return
+    for share in load_group(store.home, run_id).shares:
+        if store.run_dir(share.share_id).path.is_dir():
+            _show(store.load_exact(share.share_id), store, as_json=as_json)
+        else:
+            console.note(f"{share.share_id} was never launched on {share.host}")
+
+
+def _show(record: "RunRecord", store: "Store", *, as_json: bool) -> None:
     from orchestrator.report.explain_text import explain_json, explain_text
     from orchestrator.store.results import read_bench
     from remote_payload.schema import SweepJob, job_from_json
     from remote_payload.schema.bench import ServerFacts
 
-    store = open_store()
-    record = store.load(run_id)
     job = job_from_json(record.spec.job_json)
     servers: tuple[ServerFacts, ...] = ()
     if record.job_kind == "bench" and store.has_figures(record):

@@ -15,6 +15,7 @@ from orchestrator.errors import (
 from orchestrator.following import Tell
 from orchestrator.jobfile import PlannedJob
 from orchestrator.order import Order
+from orchestrator.outcome import error_of
 from orchestrator.records.group import GroupShare, SweepGroup
 from orchestrator.remote.session import HostSession
 from orchestrator.several_hosts import Several, told_by
@@ -80,7 +81,11 @@ def launch(
                     run_id=share.share_id,
                     waiting=waiting.get(share.share_id),
                 )
-                sweeping.launch(order, session, store, told_by(session.name, tell, hosts.lock))
+                record = sweeping.launch(order, session, store, told_by(session.name, tell, hosts.lock))
+                if record.state is not None:  # it may have ended at once, as for want of GPUs
+                    error = error_of(record.state, job_kind=record.job_kind, host=session.name)
+                    if error is not None:
+                        raise error
 
     return dict(hosts.each(begin, tuple(dict.fromkeys(share.host for share in shares))).errors)
 

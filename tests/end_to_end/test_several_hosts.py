@@ -82,6 +82,8 @@ def test_the_laptop_is_gone_and_a_tenth_crashes(
     settings = Counter(one["settings"]["result_bytes"] for share in found["shares"] for one in share["points"])
     assert settings == Counter(range(1, POINTS + 1))  # each once, on one host
     assert other.run("runs", "list", "--tag", "night").out.count(".u00") == POINTS
+    explained = first.run("explain", "night", "--json").objects
+    assert [one["run_id"] for one in explained] == ["night.h1", "night.h2", "night.h3"]
 
 
 def test_a_power_cut_a_move_and_a_reboot(
