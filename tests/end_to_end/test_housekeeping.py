@@ -35,10 +35,9 @@ def test_what_is_at_home_goes_and_the_rest_stays(laptop: Laptop, server: SshServ
     everything = laptop.run("gc", "--host", "gpu1", "--keep-newest", "0", "--uncollected", "--apply", "--json")
     assert everything.code == 0, everything.err
     assert list((root / "runs").iterdir()) == list((root / "trash").iterdir()) == []
-    for wrong in (("--older-than", "30"), ("--max-size", "99999999TiB"), ("--max-size", "20")):
-        assert laptop.run("gc", "--host", "gpu1", *wrong).code == 2
 
 
+@pytest.mark.infra
 def test_a_sweep_on_a_disk_that_fills_up_is_gone_on_with_once_there_is_room(
     laptop: Laptop, server: SshServer, tmp_path: Path
 ) -> None:

@@ -83,7 +83,13 @@ def test_a_sweep_goes_with_its_units_and_not_while_another_goes_on_with_it(store
 def test_from_the_command_line(tmp_path: Path) -> None:
     laptop = Laptop(tmp_path)
     put(Store(laptop.store), "old", 100)
-    assert laptop.run("gc").code == laptop.run("gc", "--local", "--host", "gpu1").code == 2
+    for wrong in (
+        (),
+        ("--local", "--host", "gpu1"),
+        ("--local", "--older-than", "30"),
+        ("--local", "--max-size", "9999999TiB"),
+    ):
+        assert laptop.run("gc", *wrong).code == 2
     dry = laptop.run("gc", "--local", "--older-than", "30d")
     assert (dry.code, "would go" in dry.out, "this laptop: " in dry.out) == (0, True, True), dry.err
     done = laptop.run("gc", "--local", "--older-than", "30d", "--apply")

@@ -239,7 +239,7 @@ def test_odd_things_in_a_run_go_or_are_told(made: MadeRoot) -> None:
     made.rig.root.joinpath("trash", os.fsdecode(b"\xfe")).write_bytes(b"1")
     made.rig.root.joinpath("runs", "file").write_bytes(b"1")
     folder = os.open(deep.path, os.O_RDONLY)
-    for _ in range(1200):
+    for _ in range(400):
         os.mkdir("d", dir_fd=folder)
         below = os.open("d", os.O_RDONLY, dir_fd=folder)
         os.close(folder)

@@ -57,6 +57,7 @@ def test_a_result_that_does_not_fit_fails_its_unit_alone(full_rig: Rig) -> None:
     require_whole(full_rig)
 
 
+@pytest.mark.infra
 def test_two_results_in_a_row_that_do_not_fit_end_it(full_rig: Rig) -> None:
     sizes = (10, 2 * ROOM_BYTES, 2 * ROOM_BYTES, 20)
     launch(full_rig, sweep_of(*({"result_bytes": size} for size in sizes)), follow=True)
@@ -67,7 +68,8 @@ def test_two_results_in_a_row_that_do_not_fit_end_it(full_rig: Rig) -> None:
     assert failure.kind == "disk_full"
 
 
-@pytest.mark.parametrize("leave_bytes", [0, 4096, 30_000])
+@pytest.mark.infra
+@pytest.mark.parametrize("leave_bytes", [0, 30_000])
 def test_a_disk_that_fills_up_ends_it_and_what_was_measured_is_whole(full_rig: Rig, leave_bytes: int) -> None:
     """Whether not one file more fits, or a few of a run's: the same."""
     launch(full_rig, sweep_of({}, {"duration_s": 1.0}, {}, {}))
