@@ -217,7 +217,10 @@ def test_it_prints_light_and_whole(browser: Browser, tmp_path: Path) -> None:
     paper = browser.pdf()
     assert paper.startswith(b"%PDF-")
     assert paper.count(b"/Type /Page\n") + paper.count(b"/Type /Page ") >= 2
+    unseen = "return [...document.querySelectorAll('details td')].filter(one => !one.checkVisibility()).length"
+    assert browser.run(unseen) > 0  # folded on the screen
     browser.media("print", dark=True)
+    assert browser.run(unseen) == 0
     assert browser.run("return getComputedStyle(document.documentElement).getPropertyValue('--page')") == "#ffffff"
     assert browser.run("return getComputedStyle(document.querySelector('nav')).display") == "none"
 
