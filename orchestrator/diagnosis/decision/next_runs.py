@@ -99,18 +99,19 @@ def _command(known: Known, step: Step, cost: Cost) -> tuple[str, ...]:
 
 
 def _standalone(known: Known) -> list[tuple[str, str]]:
-    rows = states = None
-    if known.offline is not None:
-        facts = known.offline.measured.result.rows
-        rows = facts.folder
-        states = None if facts.states is None else ",".join(map(str, facts.states))
-    found = [("--draft", _draft(known)), ("--target", _target(known)), ("--rows", rows or "TRAIN_ROWS")]
-    return found if states is None else [*found, ("--states", states)]
+    return [("--draft", _draft(known)), ("--target", _target(known)), *_rows(known)]
 
 
 def _capture(known: Known) -> list[tuple[str, str]]:
-    rows = None if known.offline is None else known.offline.measured.result.rows.folder
-    return [("--model", _target(known)), ("--draft", _draft(known)), ("--rows", rows or "TRAIN_ROWS")]
+    return [("--model", _target(known)), ("--draft", _draft(known)), *_rows(known)]
+
+
+def _rows(known: Known) -> list[tuple[str, str]]:
+    if known.offline is None:
+        return [("--rows", "TRAIN_ROWS")]
+    facts = known.offline.measured.result.rows
+    states = [] if facts.states is None else [("--states", ",".join(map(str, facts.states)))]
+    return [("--rows", facts.folder), *states]
 
 
 def _bench(known: Known) -> list[tuple[str, str]]:

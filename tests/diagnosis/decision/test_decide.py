@@ -4,6 +4,7 @@ import dataclasses
 import json
 from dataclasses import replace
 
+import click
 import pytest
 
 from orchestrator.compare.served_acceptance import acceptance
@@ -353,6 +354,33 @@ def test_nothing_known_says_what_to_run_first():
     assert found.next_runs[0].command[:4] == ("eagle3-remote", "run", "standalone", "--host")
     costs = [run.cost for run in found.next_runs if not run.decides]
     assert costs == sorted(costs, key=("offline", "capture", "serve").index)
+
+
+@pytest.mark.parametrize(
+    "known",
+    [
+        Known(),
+        Known(offline=offline("wrong", heldout=False)),
+        Known(served=served("embed_story_wrong")),
+        Known(served=served(change=dead)),
+        sound(served=served(change=halved), fed=None),
+        sound(served=served(plain=(90.0, 118.0, 132.0))),
+        Known(offline=offline_of(made_measured(rows=Rows(count=3)))),
+    ],
+)
+def test_what_to_run_next_are_commands_that_there_are(known):
+    from orchestrator.cli.run import run as group_of_runs  # noqa: PLC0415
+
+    found = decide(known)
+    assert found.next_runs
+    for one in found.next_runs:
+        program, group, kind, *words = one.command
+        assert (program, group) == ("eagle3-remote", "run")
+        command = group_of_runs.get_command(click.Context(group_of_runs), kind)
+        known_flags = {flag for option in command.params for flag in option.opts}
+        flags = [word for word in words if word.startswith("--")]
+        assert set(flags) <= known_flags, set(flags) - known_flags
+        assert len(flags) == len(set(flags))
 
 
 def test_few_rows_and_prompts_name_nothing():
