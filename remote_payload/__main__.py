@@ -24,6 +24,7 @@ VERBS = (
     "gc",
     "schedule",
     "correct",
+    "wiring",
     "work",
 )
 

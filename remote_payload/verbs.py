@@ -93,15 +93,26 @@ def _dispatch(verb: str, request: str, writer: FrameWriter, archive: Path) -> No
         from remote_payload.schema.schedule import ScheduleRequest
 
         answer_schedule(from_json(ScheduleRequest, request), writer.send, archive)
-    elif verb == "correct":
+    elif verb in ("correct", "wiring"):
+        _about_a_drafter(verb, request, writer)
+    else:
+        from remote_payload.probe import probe
+
+        probe(from_json(ProbeRequest, request), writer.send)
+
+
+def _about_a_drafter(verb: str, request: str, writer: FrameWriter) -> None:
+    """Verbs that read a drafter's folder."""
+    if verb == "correct":
         from remote_payload.correct import correct
         from remote_payload.schema.corrected import CorrectRequest
 
         correct(from_json(CorrectRequest, request), writer.send)
     else:
-        from remote_payload.probe import probe
+        from remote_payload.schema.capture_rule import WiringRequest
+        from remote_payload.served_capture.wiring import wiring
 
-        probe(from_json(ProbeRequest, request), writer.send)
+        wiring(from_json(WiringRequest, request), writer.send)
 
 
 def _report_bug(

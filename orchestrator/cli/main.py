@@ -19,6 +19,10 @@ COMMANDS = {
     "sweep": ("orchestrator.cli.sweep", "Measure many points on a host while this laptop sleeps."),
     "schedule": ("orchestrator.cli.schedule", "What a host launches again and again while every laptop is off."),
     "explain": ("orchestrator.cli.explain", "Show exactly what a run or a sweep executes."),
+    "explain-wiring": (
+        "orchestrator.cli.explain_wiring",
+        "Say which states the SGLang on a host would feed a drafter, by its source.",
+    ),
     "attach": ("orchestrator.cli.attach", "Follow a run that goes on on a host, and bring its result home."),
     "status": ("orchestrator.cli.status", "Show the state of runs on a host."),
     "logs": ("orchestrator.cli.logs", "Show what a job printed."),

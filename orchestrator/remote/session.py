@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Self, TypeVar
 from orchestrator.config import HostConfig
 from orchestrator.errors import HostError, HostNotReadyError
 from orchestrator.remote.payload import build_payload
-from orchestrator.remote.preflight import DRAFTER_PACKAGES, already_there, choose_python, install, mend, ship
+from orchestrator.remote.preflight import (
+    DRAFTER_PACKAGES,
+    SERVER_PACKAGES,
+    already_there,
+    choose_python,
+    install,
+    mend,
+    ship,
+)
 from orchestrator.remote.ssh_config import SshTarget, resolve
 from orchestrator.remote.verbs import (
     Installed,
@@ -24,7 +32,8 @@ from orchestrator.remote.verbs import (
 )
 from orchestrator.updates import Note, Update
 from remote_payload.schema import Frame, HostFacts, ProbeFrame, ProbeRequest
-from remote_payload.schema.frames import TopFrame
+from remote_payload.schema.capture_rule import WiringFacts, WiringRequest
+from remote_payload.schema.frames import TopFrame, WiringFrame
 from remote_payload.schema.top import TopFacts, TopRequest
 
 if TYPE_CHECKING:
@@ -33,6 +42,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Frame)
 
 PROBE_S = 120.0  # importing torch from a cold network disk takes its time, and there may be several interpreters
+WIRING_S = 90.0  # the interpreter is given 60 s to find SGLang and read it
 MAY_BE_DAMAGE = (NotAnsweredError, PayloadBugError)
 """How a payload shows that was damaged on the host, or sources that were compiled from it."""
 
@@ -132,6 +142,23 @@ class HostSession:
         """Look at its GPUs, who holds them and who waits for them."""
         request = TopRequest(nonce=new_nonce(), root=self.host.root, leases=self.host.leases)
         return self.ask("top", request, TopFrame, PROBE_S).facts
+
+    def wiring(self, model: str, draft: str, python: str | None, source: str | None) -> WiringFacts:
+        """What the SGLang of `python` (None = one that has it), or that in `source`, says of a drafter's states."""
+        if python is None:
+            packages = () if source is not None or self.host.exec_prefix else SERVER_PACKAGES
+            python = self.choose_python(packages) if packages else self.installed().python
+            python = "python3" if self.host.exec_prefix else python
+        request = WiringRequest(
+            nonce=new_nonce(),
+            root=self.host.root,
+            model=model,
+            draft=draft,
+            python=python,
+            exec_prefix=self.host.exec_prefix,
+            source=source,
+        )
+        return self.ask("wiring", request, WiringFrame, WIRING_S).facts
 
     def choose_python(self, packages: tuple[str, ...] = DRAFTER_PACKAGES) -> str:
         """Find the interpreter that has all of `packages`, and say so. Raises HostNotReadyError."""

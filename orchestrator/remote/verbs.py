@@ -30,6 +30,7 @@ from remote_payload.schema import (
     SweepRequest,
     to_json,
 )
+from remote_payload.schema.capture_rule import WiringRequest
 from remote_payload.schema.corrected import CorrectRequest
 from remote_payload.schema.housekeeping import GcRequest
 from remote_payload.schema.schedule import ScheduleRequest
@@ -52,6 +53,7 @@ Request = (
     | IdentifyRequest
     | ScheduleRequest
     | GcRequest
+    | WiringRequest
     | CorrectRequest
 )
 

@@ -1,6 +1,6 @@
 """What a SGLang's source says of the states it hands to a drafter: pieces of its code, judged on the laptop."""
 
-from remote_payload.schema.record import Record
+from remote_payload.schema.record import Record, require
 
 
 class SourcePiece(Record):
@@ -35,3 +35,30 @@ class CaptureRule(Record):
     """Whether the server has `--enable-return-hidden-states`."""
     returns_aux: bool = False
     """Whether it has `--enable-return-aux-hidden-states`, which needs no drafter."""
+
+
+class WiringRequest(Record):
+    """Ask what the installed SGLang would feed a drafter. Paths are on the host; `~` is its home."""
+
+    nonce: str
+    root: str
+    model: str
+    draft: str
+    python: str
+    """Interpreter that would run SGLang."""
+    exec_prefix: tuple[str, ...] = ()
+    source: str | None = None
+    """Folder of a package `sglang` that is read instead of the one that the interpreter would import."""
+
+    def __post_init__(self) -> None:
+        require(bool(self.model.strip()), "`model` must name the target's folder")
+        require(bool(self.draft.strip()), "`draft` must name the drafter's folder")
+
+
+class WiringFacts(Record):
+    """What there is to judge by."""
+
+    rule: CaptureRule
+    target_config: str | None
+    """The target's config.json; None = it could not be read."""
+    draft_config: str | None

@@ -5,6 +5,7 @@ A frame line is exactly the nonce, a space, the JSON and a newline; every other 
 
 from typing import Literal
 
+from remote_payload.schema.capture_rule import WiringFacts
 from remote_payload.schema.corrected import CorrectFrame
 from remote_payload.schema.host import HostFacts
 from remote_payload.schema.housekeeping import GcItem, GcTotals
@@ -157,6 +158,13 @@ class ScheduleFrame(Record):
     time_unix_s: float
 
 
+class WiringFrame(Record):
+    """Answer of `wiring`."""
+
+    kind: Literal["wiring"] = "wiring"
+    facts: WiringFacts
+
+
 Frame = (
     LaunchedFrame
     | StateFrame
@@ -176,6 +184,7 @@ Frame = (
     | GcFrame
     | ScheduleFrame
     | CorrectFrame
+    | WiringFrame
 )
 FRAME_KINDS: dict[str, type[Frame]] = {
     "launched": LaunchedFrame,
@@ -196,6 +205,7 @@ FRAME_KINDS: dict[str, type[Frame]] = {
     "schedule": ScheduleFrame,
     "gc": GcFrame,
     "correct": CorrectFrame,
+    "wiring": WiringFrame,
 }
 
 

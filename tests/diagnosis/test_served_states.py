@@ -124,6 +124,7 @@ def test_the_report_names_states_rule_and_rows() -> None:
     assert "slot 1 (state 2)" in text
     assert "so the drafter is fed [layer 2, layer 4, layer 5]" in text
     assert "the server agrees" in text
+    text = " ".join(text.split())  # long lines are wrapped
     assert "3 of 4 rows, 90 tokens: /runs/x/captured/heldout" in text
     assert "--rows /runs/x/captured/heldout" in text
     assert max(map(len, lines)) <= 100

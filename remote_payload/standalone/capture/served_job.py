@@ -19,6 +19,7 @@ from remote_payload.schema.capture import CapturedRows, CaptureResult
 from remote_payload.schema.capture_job import CaptureJob
 from remote_payload.schema.record import SchemaError, parse_json, to_json
 from remote_payload.schema.run import Event
+from remote_payload.served_capture.configs import config_text
 from remote_payload.served_capture.fetch import Fetched, NotReturnedError, RowRefusedError, answer_of, fetch
 from remote_payload.served_capture.installed_source import installed_rule
 from remote_payload.served_capture.method import Method, choose
@@ -28,7 +29,7 @@ from remote_payload.sglang_bench.progress import Journal, Report
 from remote_payload.sglang_bench.server import Running, attach, start
 from remote_payload.standalone.capture.identify import Identifier
 from remote_payload.standalone.capture.served_rows import RowWriter, as_tensor
-from remote_payload.standalone.capture.training_rows import config_text, embedding_of, sizes_of, training_rows
+from remote_payload.standalone.capture.training_rows import embedding_of, sizes_of, training_rows
 from remote_payload.standalone.rows.row import Row
 
 RESULT_NAME = "capture.json"

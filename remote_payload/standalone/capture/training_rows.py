@@ -17,8 +17,6 @@ from remote_payload.standalone.checkpoint.weight_files import FLOATS
 from remote_payload.standalone.rows.files import find_rows
 from remote_payload.standalone.rows.row import Row, RowReader
 
-LARGEST_CONFIG = 4 << 20
-
 
 @dataclass(frozen=True, kw_only=True)
 class Sizes:
@@ -26,17 +24,6 @@ class Sizes:
 
     hidden_size: int
     vocab_size: int
-
-
-def config_text(folder: str | None) -> str | None:
-    """A folder's config.json; None where it is no folder here, or not to be read."""
-    if folder is None:
-        return None
-    path = Path(os.path.expanduser(folder), "config.json")
-    with contextlib.suppress(OSError, UnicodeDecodeError):
-        if path.stat().st_size <= LARGEST_CONFIG:
-            return path.read_text(encoding="utf-8")
-    return None
 
 
 def sizes_of(target_config: str | None, draft_config: str | None) -> Sizes:

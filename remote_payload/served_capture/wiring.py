@@ -1,0 +1,17 @@
+"""`wiring`: the two configs and the deciding pieces of the installed SGLang, for the laptop to judge."""
+
+import os
+
+from remote_payload.frames import Send
+from remote_payload.schema.capture_rule import WiringFacts, WiringRequest
+from remote_payload.schema.frames import WiringFrame
+from remote_payload.served_capture.configs import config_text
+from remote_payload.served_capture.installed_source import class_of, rule_by
+
+
+def wiring(request: WiringRequest, send: Send) -> None:
+    """Answer with one frame; what cannot be read is told as such."""
+    target = config_text(request.model)
+    source = "" if request.source is None else os.path.expanduser(request.source)
+    rule = rule_by([*request.exec_prefix, os.path.expanduser(request.python)], source, class_of(target))
+    send(WiringFrame(facts=WiringFacts(rule=rule, target_config=target, draft_config=config_text(request.draft))))
