@@ -84,7 +84,7 @@ def _kept(path: Path, source: "Source | None", found: "MeasurementSet") -> tuple
 def _show(found: "MeasurementSet", run_id: str, is_new: bool | None, file: str) -> None:
     """`file` is named with all that is said against it; empty where there is but one."""
     said = {None: "would import", True: "imported", False: "already here"}[is_new]
-    console.out(f"{said}: {run_id} ({found.tool}, {len(found.measurements)} measurements)")
+    console.out(f"{said}: {run_id} ({found.tool}, {counted(len(found.measurements), 'measurement')})")
     for one in found.measurements:
         case = ", ".join(f"{fact.name} {fact.value}" for fact in one.case) or "one load"
         console.out(f"  {case}: {counted(len(one.series), 'metric')}")

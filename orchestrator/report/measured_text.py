@@ -7,7 +7,7 @@ from orchestrator.compare.matching import case_words
 from orchestrator.records.measurement import Measurement, MeasurementSet, Series
 from orchestrator.report.lines import wrapped
 from orchestrator.report.moments import moment
-from orchestrator.report.series_figure import count_of, counted, figure_of
+from orchestrator.report.series_figure import count_of, figure_of, what_n_counts
 from orchestrator.report.table import listed
 from orchestrator.report.words import UNKNOWN
 
@@ -61,7 +61,7 @@ def _case(one: Measurement, width: int) -> list[str]:
 
 def _cells(series: Series) -> list[str]:
     figure, n = figure_of(series), count_of(series)
-    told = UNKNOWN if n is None else str(n) if series.level == "summary" else f"{n} {counted(series)}"
+    told = UNKNOWN if n is None else str(n) if series.level == "summary" else what_n_counts(series, n)
     value = UNKNOWN if figure.value is None else f"{figure.value:.5g} {series.unit}".rstrip()
     known = figure.low is not None and figure.high is not None
     return [series.metric, value, f"{figure.low:.5g} to {figure.high:.5g}" if known else UNKNOWN, told]

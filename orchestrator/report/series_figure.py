@@ -2,6 +2,7 @@
 
 import dataclasses
 
+from orchestrator.compare.counted import counted
 from orchestrator.compare.metrics import Metric, metric_of
 from orchestrator.compare.served_speed import LEAST_REPEATS
 from orchestrator.compare.statistics import estimate
@@ -34,14 +35,16 @@ def count_of(series: Series) -> int | None:
     return len(set(series.clusters)) or len(series.y)
 
 
-def counted(series: Series) -> str:
-    """What its n counts."""
+def what_n_counts(series: Series, n: int) -> str:
+    """A number of what its n counts, e.g. `1 repeat of one server start`."""
     if series.level == "run":
         starts = len(set(series.clusters))
-        return "server starts" if starts > 1 else "repeats of one server start" if starts else "repeats"
+        if starts == 1:
+            return counted(n, "repeat of one server start", "repeats of one server start")
+        return counted(n, "server start" if starts else "repeat")
     if series.level == "summary":
-        return "samples"
-    return "distinct prompts" if series.clusters else "prompts"
+        return counted(n, "sample")
+    return counted(n, "distinct prompt" if series.clusters else "prompt")
 
 
 def _independent(series: Series, metric: Metric) -> Series:

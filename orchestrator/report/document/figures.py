@@ -8,7 +8,7 @@ from orchestrator.compare.stats import Estimate
 from orchestrator.records.measurement import Fact, Measurement, Series
 from orchestrator.report.diff_words import Names
 from orchestrator.report.document.subject import Subject
-from orchestrator.report.series_figure import count_of, counted, figure_of
+from orchestrator.report.series_figure import count_of, figure_of, what_n_counts
 from orchestrator.report.words import UNKNOWN
 
 TITLES = {
@@ -60,9 +60,10 @@ class Figure:
     @property
     def n_words(self) -> str:
         """e.g. `n=3 repeats`."""
-        if self.series.level == "summary":
-            return "n unknown" if self.n is None else f"n={self.n}, told as one number"
-        return f"n={UNKNOWN if self.n is None else self.n} {counted(self.series)}"
+        if self.n is None:
+            return "n unknown"
+        is_told = self.series.level == "summary"
+        return f"n={self.n}, told as one number" if is_told else f"n={what_n_counts(self.series, self.n)}"
 
 
 def estimate_words(found: Estimate, unit: str) -> str:

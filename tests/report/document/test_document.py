@@ -76,6 +76,8 @@ def test_a_figure_says_value_interval_unit_and_n() -> None:
     assert told.words == "89.63 [67.92, 118.3] tok/s, n=3 server starts"
     one = dataclasses.replace(series, clusters=("a",) * 5)
     assert figure(one, load(one)).words == "90.00 [89.64, 90.36] tok/s, n=5 repeats of one server start"
+    single = dataclasses.replace(runs(90.0), clusters=("a",))
+    assert figure(single, load(single)).words.endswith("n=1 repeat of one server start")
     equal = runs(90.0, 90.0, 90.0)  # a spread of nothing is no certainty
     assert figure(equal, load(equal)).words == "90.00 tok/s, n=3 repeats"
     few = runs(90.0, 91.0)
