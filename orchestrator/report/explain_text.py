@@ -1,5 +1,6 @@
 """What a run or a sweep executes, in full: the commands, the settings and where each came from; nothing is guessed."""
 
+import dataclasses
 import json
 import shlex
 from collections.abc import Sequence
@@ -29,6 +30,7 @@ def explain_text(record: RunRecord, job: SweepJob | None, servers: Sequence[Serv
             ("environment", " ".join(f"{key}={value}" for key, value in spec.environment.items()) or "as inherited"),
             ("secrets", ", ".join(spec.secret_names) or "none"),
             ("deadline", "none" if spec.deadline_s is None else f"{spec.deadline_s:g} s"),
+            *([] if spec.slurm is None else [("slurm", _submission(spec))]),
         ],
         width,
     )
@@ -37,6 +39,16 @@ def explain_text(record: RunRecord, job: SweepJob | None, servers: Sequence[Serv
     lines += ["", "Settings of every unit:" if job is not None else "Settings:"]
     lines += [f"  {one.key} = {one.value}  ({one.source})" for one in spec.settings]
     return "\n".join([*lines, *([] if job is None else _units(record.run_id, job, told["units"]))])
+
+
+def _submission(spec: RunSpec) -> str:
+    """What the run's batch job asks of Slurm, beside what is this tool's own."""
+    asked = dataclasses.asdict(spec.slurm) if spec.slurm is not None else {}
+    named = ("partition", "gres", "account", "qos", "time", "cpus", "mem", "array_limit", "signal_s")
+    words = [f"{name}={asked[name]}" for name in named if asked.get(name) is not None]
+    if "gres=" not in " ".join(words) and spec.waiting is not None and spec.waiting.gpus:
+        words.append(f"gres=gpu:{spec.waiting.gpus}")
+    return " ".join([*words, *asked.get("options", ())])
 
 
 def _units(run_id: str, job: SweepJob, units: list[dict[str, Any]]) -> list[str]:
@@ -68,6 +80,7 @@ def explain_json(record: RunRecord, job: SweepJob | None, servers: Sequence[Serv
         "environment": dict(spec.environment),
         "secret_names": list(spec.secret_names),
         "deadline_s": spec.deadline_s,
+        "slurm": None if spec.slurm is None else dataclasses.asdict(spec.slurm),
         "servers": [{"start": one.start, "side": one.side, "argv": list(one.argv)} for one in servers],
         "settings": [{"key": one.key, "value": json.loads(one.value), "source": one.source} for one in spec.settings],
     }

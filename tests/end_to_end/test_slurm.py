@@ -48,6 +48,9 @@ def test_a_login_node_serves_as_any_host(
     assert "TresPerNode=gres:gpu:2" in told
     assert "TimeLimit=00:10:00" in told
 
+    told = laptop.run("explain", "first").out
+    assert "time=10 array_limit=6 signal_s=120 gres=gpu:2" in told
+
     refused = laptop.run("run", "selftest", "--host", "login", "--gpus", "1", "--min-free", "1GiB")
     assert (refused.code, "Slurm hands out the GPUs" in refused.err) == (2, True), refused.err
 
