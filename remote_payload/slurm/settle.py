@@ -24,7 +24,7 @@ from remote_payload.slurm import secrets as kept
 from remote_payload.slurm.poll import Answer, look
 from remote_payload.slurm.texts import GONE, PHASES, QUEUED, JobView, read_scontrol
 from remote_payload.slurm.tools import SlurmError, ask
-from remote_payload.sweep.ledger import read_ledger
+from remote_payload.sweep.ledger import begun_units, read_ledger
 from remote_payload.sweep.wanted import Wanted
 
 SLOWEST_S = 60.0
@@ -131,7 +131,7 @@ def _sweep(run: RunDir, state: RunState, job: SlurmJob, answer: Answer) -> RunSt
 def is_all_told(run: RunDir) -> bool:
     """Whether what became of every unit of a sweep is written down, and none is to be tried again."""
     job = job_from_json(read_spec(run).job_json)
-    if not isinstance(job, SweepJob):
+    if not isinstance(job, SweepJob) or begun_units(run) < len(job.units):
         return False
     wanted = {unit.unit_id: Wanted(points=unit.points, retries=job.retries) for unit in job.units}
     for attempt in read_ledger(run):

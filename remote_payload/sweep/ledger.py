@@ -44,6 +44,14 @@ def unit_folder(sweep: RunDir, unit_id: str) -> Path:
     return folder
 
 
+def begun_units(sweep: RunDir) -> int:
+    """How many units have a ledger of their own: a cheap look for whoever wants to know whether all have begun."""
+    try:
+        return len(os.listdir(sweep.result / UNITS))  # noqa: PTH208 - names only
+    except OSError:
+        return 0
+
+
 def read_unit_ledger(sweep: RunDir, unit_id: str) -> tuple[SweepAttempt, ...]:
     """As `read_ledger`, of one unit that has a ledger of its own."""
     return latest(_read(sweep.result / UNITS / unit_id / NAME))
