@@ -126,9 +126,10 @@ def _asked(flags: dict[str, Any]) -> "Asked":
 
 def _show(found: "Diagnosed", applied: "Applied | None", flags: dict[str, Any]) -> None:
     """The verdict on a screen, or all of it as JSON; a report to paste where one was asked for."""
-    from orchestrator.diagnosing.telling import as_json, as_markdown, as_text, redaction
+    from orchestrator.diagnosing.telling import as_json, as_markdown, as_text, redacted, redaction
 
     private = redaction(found) if flags["redact"] else None
+    found = found if private is None else redacted(found, private)
     if flags["markdown"] is not None:
         from orchestrator.cli.saved import save
 

@@ -8,6 +8,7 @@ from orchestrator.diagnosing.replay import served_states
 from orchestrator.diagnosing.results import Results
 from orchestrator.diagnosis.decision.foretelling import Asked as Walked
 from orchestrator.diagnosis.decision.foretelling import foretell
+from orchestrator.diagnosis.decision.from_capture import fed_of, resolved_of
 from orchestrator.diagnosis.decision.inputs import (
     Fed,
     Known,
@@ -18,7 +19,6 @@ from orchestrator.diagnosis.decision.inputs import (
     ServedSplit,
     SplitName,
 )
-from orchestrator.diagnosis.effective_capture import resolve
 from orchestrator.records import RunRecord
 from orchestrator.report.bench_content import BenchReport
 from orchestrator.review import review
@@ -94,28 +94,13 @@ def _how_loaded(load: LoadFigures) -> tuple[bool, float]:
 def _resolved(results: Results) -> Resolved | None:
     """What the source of the host's SGLang says."""
     found = results.captured
-    if found is None or found.rule is None:
-        return None
-    told = resolve(found.rule, found.draft_config, found.target_config)
-    return Resolved(states=told.states, sglang_version=told.version, reasoning=told.reasoning)
+    return None if found is None or found.rule is None else resolved_of(found)
 
 
 def _fed(results: Results) -> Fed | None:
-    """What the server returned, as states of the training rows."""
+    """What the server surely feeds, as states of the training rows."""
     found, record = results.captured, results.succeeded("capture")
-    if found is None or record is None or not found.served:
-        return None
-    first = [served.matches[0] if served.matches else None for served in found.served]
-    named = [match for match in first if match is not None and match.state is not None]
-    return Fed(
-        run_id=record.run_id,
-        sglang_version=found.sglang_version,
-        states=tuple(None if match is None else match.state for match in first),
-        trained=None,
-        tokens=found.compared_tokens,
-        exact=bool(named) and all(match.exact == match.tokens for match in named),
-        worst_error=max((match.error for match in named), default=None),
-    )
+    return None if found is None or record is None else fed_of(found, record.run_id)
 
 
 def _predicted(results: Results, store: Store, served: Served | None) -> Iterator[Predicted]:

@@ -1,5 +1,6 @@
 """A diagnosis as a screen of text, as Markdown and as JSON; and what of it is private."""
 
+import dataclasses
 import getpass
 from typing import Any
 
@@ -51,6 +52,11 @@ def as_json(found: Diagnosed, applied: Applied | None) -> dict[str, Any]:
             "compared": diff_json(applied.compared, COMPARING) if applied.compared else None,
         },
     }
+
+
+def redacted(found: Diagnosed, private: Redaction) -> Diagnosed:
+    """The same with a decision that holds nothing private, to be told: half a path on a folded line looks like none."""
+    return dataclasses.replace(found, decision=private.record(found.decision))
 
 
 def redaction(found: Diagnosed) -> Redaction:
