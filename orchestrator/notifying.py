@@ -133,6 +133,7 @@ def post(address: str, data: bytes) -> None:
         request = urllib.request.Request(address, data, {"Content-Type": "application/json"}, method="POST")  # noqa: S310
     except ValueError:
         raise NotToldError("expected an http or https address, found none") from None
+    stamina.instrumentation.set_on_retry_hooks(())  # what it logs holds the request, and with it the address
     opener = urllib.request.build_opener(_NoRedirect)
     try:
         for attempt in stamina.retry_context(on=_is_passing, attempts=TRIES, timeout=LONGEST_S, wait_initial=0.2):
