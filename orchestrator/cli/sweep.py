@@ -92,6 +92,7 @@ def run(file: Path | None, host_name: str, assigned: tuple[str, ...], run_id: st
         show_plan(wanted, host_name, store, as_json=asked["as_json"])
         return
     run_id = checked_run_id(run_id) or new_run_id("sweep", time.gmtime())
+    many.require_free(run_id)
     with (
         watching(as_json=asked["as_json"]) as tell,
         open_session(host_name, tell, accept_new=asked["accept_new"]) as session,

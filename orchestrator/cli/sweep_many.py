@@ -9,7 +9,7 @@ from orchestrator.cli import console, showing
 from orchestrator.cli.live import watching
 from orchestrator.cli.notify import notify_end_of
 from orchestrator.cli.options import open_store, tell_what_matters
-from orchestrator.errors import DetachedError, Eagle3Error, JobError, PartialError, UsageError
+from orchestrator.errors import ClaimedError, DetachedError, Eagle3Error, JobError, PartialError, UsageError
 
 if TYPE_CHECKING:
     from orchestrator.cli.live import Tell
@@ -24,6 +24,14 @@ def is_many(run_id: str, host_name: str | None) -> bool:
     from orchestrator.store.groups import is_group
 
     return (host_name is not None and "," in host_name) or is_group(open_store().home, run_id)
+
+
+def require_free(run_id: str) -> None:
+    """Raises ClaimedError where a sweep over several hosts has that id."""
+    from orchestrator.store.groups import is_group
+
+    if is_group(open_store().home, run_id):
+        raise ClaimedError(f"a sweep over several hosts has this id: {run_id}", hint="take another --run-id")
 
 
 def named(host_name: str) -> tuple[str, ...]:

@@ -32,6 +32,7 @@ def run(
     if asked["dry_run"]:
         show_plans(planning.shares_of(wanted), as_json=asked["as_json"])
         return
+    waits = {name: wish.waiting(settings.host(name).leases) for name in wanted}  # a mistake in it is said before all
     store, group_id = open_store(), checked_run_id(run_id) or new_run_id("sweep", time.gmtime())
     with (
         watching(as_json=asked["as_json"]) as tell,
@@ -39,13 +40,13 @@ def run(
     ):
         left_out: dict[str, Eagle3Error] = {}
         if is_group(store.home, group_id):
-            group = members.again(group_id, planning.asked_sha256(wanted), store)
+            group = members.again(group_id, planning.asked_sha256(wanted), tuple(wanted), store)
         else:
             group, left_out = planning.planned(wanted, hosts, group_id, mix_classes=asked["mix_classes"])
             members.begin(group, store)
         for name, error in left_out.items():
             console.warn(f"{name} is left out, the others measure all points: {error.message}")
-        waiting = {one.share_id: wish.waiting(settings.host(one.host).leases) for one in group.shares}
+        waiting = {one.share_id: waits[one.host] for one in group.shares}
         _launch_and_follow(group, group.shares, hosts, tell, waiting, asked)
 
 
@@ -70,6 +71,13 @@ def resume(run_id: str, host_name: str | None, *, dead: Sequence[str], **asked: 
         grouped(run_id, None, tell, accept_new=asked["accept_new"], more=takers) as (group, hosts, _),
     ):
         found = going_on.declared_dead(members.ask(group, hosts, store), dead)
+        for member in found:
+            if member.part.is_dead:
+                console.note(
+                    f"{member.share.host}: told last that {member.part.progress.counts['measured']} of its "
+                    f"{len(member.part.progress.standings)} are measured; the rest is moved, also what it may have "
+                    "measured since"
+                )
         taken = going_on.given(found, wish)
         shares = going_on.new_shares(group, found, taken, hosts, (settings, wish))
         known = tuple(member.share for member in found)
@@ -88,9 +96,12 @@ def _launch_and_follow(
     asked: Mapping[str, Any],
 ) -> None:
     """What could not be launched is told, and the others go on."""
-    from orchestrator.sweep_groups.members import launch
+    from orchestrator.sweep_groups.members import begun, launch, not_begun
 
-    errors = launch(shares, hosts, open_store(), tell, waiting)
+    store, before = open_store(), group
+    group = begun(group, shares, store)
+    errors = launch(shares, hosts, store, tell, waiting)
+    group = not_begun(group, errors, before, store)
     for name, error in errors.items():
         console.warn(f"{name}: {error.message}")
     if len(errors) == len({share.host for share in shares}):

@@ -18,6 +18,9 @@ class GroupShare(Record):
     job_json: str
     """What it measures, as it is launched."""
     settings: tuple[Setting, ...] = ()
+    is_launched: bool = False
+    """Whether it may have reached its host; written down before it is launched, and taken back where it certainly
+    did not."""
     is_dead: bool = False
     """The user said so of its host; it counts for nothing once the host answers again."""
 

@@ -48,11 +48,19 @@ def begin(group: SweepGroup, store: Store) -> None:
     keep_group(store.home, group)
 
 
-def again(group_id: str, asked_sha256: str, store: Store) -> SweepGroup:
-    """The group that was written down before, if the same is asked for: it was split once. Raises ClaimedError."""
+def again(group_id: str, asked_sha256: str, hosts: Collection[str], store: Store) -> SweepGroup:
+    """The group that was written down before, if the same is asked of its hosts: it was split once.
+
+    Raises ClaimedError.
+    """
     known_here = load_group(store.home, group_id)
     if known_here.asked_sha256 != asked_sha256:
         raise ClaimedError(f"this laptop knows another sweep of this id: {group_id}", hint="take another --run-id")
+    if lacking := [name for name in known_here.hosts if name not in hosts]:
+        raise ClaimedError(
+            f"sweep `{group_id}` was split once, and `{lacking[0]}` has a share of it",
+            hint=f"--host {','.join(known_here.hosts)}, or take another --run-id",
+        )
     if any(share.number > len(first_hosts(known_here.shares)) for share in known_here.shares):
         raise ClaimedError(  # a share that was never launched may have been moved
             f"sweep `{group_id}` was gone on with, and its shares are not launched again",
@@ -88,6 +96,27 @@ def launch(
                         raise error
 
     return dict(hosts.each(begin, tuple(dict.fromkeys(share.host for share in shares))).errors)
+
+
+def begun(group: SweepGroup, shares: Sequence[GroupShare], store: Store) -> SweepGroup:
+    """The group with these shares launched, as far as anybody knows; kept, so that it is known whatever comes."""
+    ids = {share.share_id for share in shares}
+    told = (dataclasses.replace(one, is_launched=True) if one.share_id in ids else one for one in group.shares)
+    group = dataclasses.replace(group, shares=tuple(told))
+    keep_group(store.home, group)
+    return group
+
+
+def not_begun(group: SweepGroup, failed: Collection[str], before: SweepGroup, store: Store) -> SweepGroup:
+    """The group once it was launched: of the hosts that `failed`, what certainly reached none of them is as before."""
+    then = {share.share_id: share for share in before.shares}
+    told = (
+        then[one.share_id] if one.host in failed and not store.run_dir(one.share_id).path.is_dir() else one
+        for one in group.shares
+    )
+    group = dataclasses.replace(group, shares=tuple(told))
+    keep_group(store.home, group)
+    return group
 
 
 def ask(group: SweepGroup, hosts: Several, store: Store, only: Collection[str] | None = None) -> tuple[Member, ...]:
@@ -127,9 +156,10 @@ def _member(share: GroupShare, told: Asked | Eagle3Error | None, store: Store) -
         with contextlib.suppress(NotFoundError):
             asked = sweeping.known(share.share_id, store)
     is_gone = isinstance(told, NotFoundError)
+    launched = asked is not None or (share.is_launched and not is_gone)
     job = job_of(share)
     if asked is None:
-        progress = progress_of(job, (), "never launched")
+        progress = progress_of(job, (), "unknown" if launched else "never launched")
     elif is_gone:
         progress = progress_of(job, asked.attempts, "lost")
     else:
@@ -142,7 +172,7 @@ def _member(share: GroupShare, told: Asked | Eagle3Error | None, store: Store) -
         host_class=share.host_class,
         job=job,
         progress=progress,
-        launched=asked is not None,
+        launched=launched,
         is_dead=share.is_dead and not isinstance(told, Asked),
         problem=told.message if failed and isinstance(told, Eagle3Error) else None,
     )
@@ -193,5 +223,6 @@ def _shares_on(session: HostSession, group_id: str, store: Store) -> list[GroupS
     for spec in answer.specs:
         job = job_from_json(spec.job_json) if spec.job_kind == "sweep" else None
         if isinstance(job, SweepJob) and job.share is not None and job.share.group_id == group_id:
-            found.append(share_of(job, session.name, f"{session.destination} {session.host.root}", spec.settings))
+            one = share_of(job, session.name, f"{session.destination} {session.host.root}", spec.settings)
+            found.append(dataclasses.replace(one, is_launched=True))
     return found

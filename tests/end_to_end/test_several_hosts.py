@@ -1,6 +1,7 @@
 """A sweep over three machines that lose power, cable and laptop: every point is accounted for, and none is lost."""
 
 import json
+import shutil
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -171,14 +172,35 @@ def test_a_cut_cable_and_a_half_open_link(
     assert sum("Accepted publickey" in line for line in (c.folder / "sshd.log").read_text().splitlines()) <= 3
 
 
-def test_a_host_that_is_down_from_the_start(
+def test_hosts_that_are_down_at_the_start_and_at_the_launch(
     hosts: list[NetHost], new_laptop: Callable[[str], Laptop], tmp_path: Path
 ) -> None:
     laptop = introduced(new_laptop("laptop"), hosts)
-    hosts[1].cut_power()
-    done = laptop.run("sweep", "run", write_sweep(tmp_path, 4, 0.0), "--host", "c,b,a", "--run-id", "night")
+    b, c = hosts[1], hosts[2]
+    b.cut_power()
+    file = write_sweep(tmp_path, 4, 0.0)
+    begun = laptop.run("sweep", "run", file, "--host", "c,b,a", "--run-id", "night", "--at", "2099-01-01", "--detach")
+    assert begun.code == 2, begun.err  # a mistake is said, and nothing is written down
+    done = laptop.run("sweep", "run", file, "--host", "c,b,a", "--run-id", "night", "--detach")
     assert done.code == 0, done.err
     assert "b is left out, the others measure all points: " in done.err
+    # As if this laptop had been ended between writing it down and launching the second share.
+    wait_for(lambda: phase_of(c, "night.h2") == "succeeded", "the share of c")
+    shutil.rmtree(c.home / ".eagle3-remote/runs")
+    shutil.rmtree(laptop.store / "runs/night.h2")
+    c.cut_power()
+    refused = laptop.run("sweep", "resume", "night", "--host", "a")
+    assert refused.code == 15, refused.err  # it may have been launched: nobody knows
+    c.plug()
+    c.boot()
+    told_now = laptop.run("sweep", "status", "night")
+    assert (told_now.code, "night.h2 was never launched on c" in told_now.out) == (17, True), told_now.err
+    fewer = laptop.run("sweep", "run", file, "--host", "b,a", "--run-id", "night")
+    assert (fewer.code, "`c` has a share of it" in fewer.err) == (15, True), fewer.err
+    alone = laptop.run("sweep", "run", file, "--host", "a", "--run-id", "night")
+    assert (alone.code, "a sweep over several hosts has this id" in alone.err) == (15, True), alone.err
+    again = laptop.run("sweep", "run", file, "--host", "c,b,a", "--run-id", "night")
+    assert again.code == 0, again.err  # split once: b takes no part now either
     found = told(laptop, "report", "night")
     assert [(share["host"], share["planned"]) for share in found["shares"]] == [("a", 2), ("c", 2)]
     assert found["counts"]["measured"] == found["planned"] == 4
