@@ -90,9 +90,12 @@ def _answered(run: RunDir, before: RunState, job: SlurmJob, answer: Answer) -> C
         return CancelAnswer(state=state, was_terminal=False, survivors=state.survivors, unproved=why)
     if job.elements is not None:
         state = settle_sweep(run, answer.elements(job.job_id))
+        has_run = state.started_unix_s is not None
     else:
+        has_run = state.supervisor_pid is not None
         state = settle(run, next(iter(_views(answer, job)), JobView(state=GONE)))
-    return CancelAnswer(state=state, was_terminal=False, survivors=state.survivors, unproved=doubt_of(job))
+    doubt = doubt_of(job) if has_run else None
+    return CancelAnswer(state=state, was_terminal=False, survivors=state.survivors, unproved=doubt)
 
 
 def doubt_of(job: SlurmJob) -> str | None:

@@ -26,6 +26,8 @@ from tests.support.sshd import free_port
 NODES = 3
 SEARCH_PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin:/sbin"
 FREEZER = Path("/sys/fs/cgroup/freezer")
+PROVES = FREEZER.is_dir()
+"""Whether the cluster keeps a job's processes in a control group, which none of them can leave."""
 NO_ACCOUNTING = "AccountingStorageType=accounting_storage/none"
 TOOLS = ("munged", "slurmctld", "slurmd", "sbatch", "unshare")
 
@@ -186,7 +188,7 @@ def until(holds: Callable[[], bool], what: str, patience_s: float = 60.0) -> Non
 
 def _configure(folder: Path, accounting: str) -> None:
     proctrack = "proctrack/linuxproc"
-    if FREEZER.is_dir():
+    if PROVES:
         proctrack = "proctrack/cgroup"
         (folder / "cgroup.conf").write_text(
             "CgroupPlugin=cgroup/v1\nCgroupMountpoint=/sys/fs/cgroup\nCgroupAutomount=no\n"

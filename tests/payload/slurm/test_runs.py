@@ -1,6 +1,8 @@
 """Runs under a real Slurm: from the login node's verbs to the end, whatever Slurm does to the job."""
 
 import json
+import os
+import shutil
 import subprocess
 import threading
 import time
@@ -14,7 +16,7 @@ from remote_payload.schema import CancelAnswer, CancelRequest, FollowRequest, Ru
 from remote_payload.schema.slurm import SlurmSettings
 from remote_payload.schema.waiting import Waiting
 from tests.payload.rig import NONCE, Rig, of_kind, wait_for
-from tests.support.slurm import Slurm, until
+from tests.support.slurm import PROVES, Slurm, until
 
 pytestmark = pytest.mark.infra
 
@@ -157,6 +159,7 @@ def test_cancel_leaves_nothing_of_a_tree_that_escapes(rig: Rig, slurm: Slurm) ->
     assert "r1" not in slurm.run("squeue", "-h", "-o", "%j")
 
 
+@pytest.mark.skipif(not PROVES, reason="needs the freezer of cgroup v1, by which Slurm ends every process of a job")
 def test_a_supervisor_that_is_killed_leaves_slurm_to_end_the_tree_and_to_say_so(rig: Rig, slurm: Slurm) -> None:
     launch(rig, "r1", python=rig.worker("escaping", ESCAPING))
     started(rig, "r1")
@@ -304,3 +307,22 @@ def test_a_controller_that_is_gone_is_no_end_of_a_run(rig: Rig, slurm: Slurm) ->
         slurm.start_controller()
     assert rig.state("r1").phase == "cancelled"
     assert gaps.longest_s < 3.0, "the laptop takes a follower that is silent for 12 s for a broken link"
+
+
+def test_slurm_is_asked_once_for_all_runs_and_by_everybody(
+    rig: Rig, slurm: Slurm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted = tmp_path / "asked"
+    shim = tmp_path / "bin" / "squeue"
+    shim.parent.mkdir()
+    shim.write_text(f'#!/bin/sh\necho "$@" >> {counted}\nexec {shutil.which("squeue")} "$@"\n')
+    shim.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{shim.parent}:{os.environ['PATH']}")
+    polite = SlurmSettings()  # 30 s
+    for run_id in ("r1", "r2", "r3"):
+        launch(rig, run_id, SelftestJob(duration_s=2), slurm=polite)
+    follower = rig.start("follow", FollowRequest(nonce=NONCE, root=str(rig.root), run_id="r1"))
+    while not all(rig.state(run_id).is_terminal for run_id in ("r1", "r2", "r3")):
+        assert len(rig.status().states) == 3
+    follower.communicate(timeout=30)  # the run's own folder tells its end, long before Slurm is asked again
+    assert len(counted.read_text().splitlines()) == 1
