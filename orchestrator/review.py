@@ -1,10 +1,9 @@
 """A stored run and everything that can be said about it: read from disk, then judged."""
 
-from orchestrator.diagnosis.served_states import judge_capture
 from orchestrator.errors import InvalidRunError
 from orchestrator.records import RunRecord
 from orchestrator.report.bench_content import report_bench
-from orchestrator.report.capture_text import CaptureReport
+from orchestrator.report.capture_text import CaptureReport, report_capture
 from orchestrator.report.content import RunReport, report_standalone
 from orchestrator.report.question import Question
 from orchestrator.store import Store
@@ -58,4 +57,4 @@ def review(store: Store, record: RunRecord, question: Question | None = None) ->
 def _captured(result: CaptureResult, record: RunRecord) -> CaptureReport:
     job = job_from_json(record.spec.job_json)
     assert isinstance(job, CaptureJob)
-    return CaptureReport(result=result, diagnosis=judge_capture(result, job.trained), draft=job.draft, model=job.model)
+    return report_capture(result, job.trained, draft=job.draft, model=job.model)

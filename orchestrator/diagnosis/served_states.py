@@ -192,12 +192,15 @@ def _named(match: StateMatch) -> str:
 
 def _agreement(result: CaptureResult, states: tuple[int | None, ...], rule: Effective) -> CheckResult:
     version = f"SGLang {rule.version or 'of unknown version'}"
+    if result.draft_config is None and result.why_not is None:
+        text = "no drafter's config.json could be read, so there are no ids to follow the source's rule with"
+        return RULE.cannot_tell(text, needs="a capture with `--draft`")
     if rule.states is None:
         return RULE.cannot_tell(
             f"the installed source does not tell: {rule.problem}", needs="the states that the server feeds (K12)"
         )
     text = f"{version} captures {names(rule.states)} by its source"
-    if not states or None in states or (result.draft_config is None and result.method != "aux_flag"):
+    if not states or None in states:
         return RULE.cannot_tell(text, needs="the states that the server feeds, each of them identified (K12)")
     if states == rule.states:
         return RULE.passed(f"{text}, and the server feeds just these")

@@ -3,7 +3,7 @@
 import textwrap
 from dataclasses import dataclass
 
-from orchestrator.diagnosis.served_states import CaptureDiagnosis
+from orchestrator.diagnosis.served_states import CaptureDiagnosis, judge_capture
 from orchestrator.report.findings_text import check_lines, finding_lines, wrapped
 from orchestrator.report.head import labelled
 from orchestrator.report.table import table
@@ -27,6 +27,13 @@ class CaptureReport:
     draft: str | None
     """The drafter's folder on the host, for the command that tests it on the rows that were made."""
     model: str | None
+
+
+def report_capture(
+    result: CaptureResult, trained: tuple[int, ...] | None, *, draft: str | None, model: str | None
+) -> CaptureReport:
+    """Judge a capture; `trained` are the states that the drafter was trained on, None where nobody said."""
+    return CaptureReport(result=result, diagnosis=judge_capture(result, trained), draft=draft, model=model)
 
 
 def capture_blocks(report: CaptureReport, width: int, *, verbose: bool) -> list[list[str]]:

@@ -128,3 +128,9 @@ def test_the_report_names_states_rule_and_rows() -> None:
     assert "3 of 4 rows, 90 tokens: /runs/x/captured/heldout" in text
     assert "--rows /runs/x/captured/heldout" in text
     assert max(map(len, lines)) <= 100
+
+
+def test_states_captured_without_a_drafter_have_no_rule_to_agree_with() -> None:
+    found = judge_capture(fed(2, 4, 5, method="aux_flag", draft_config=None))
+    assert (found.verdict, found.results[1].outcome) == ("identified", "cannot_tell")
+    assert "no ids to follow" in found.results[1].summary

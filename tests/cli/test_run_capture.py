@@ -1,0 +1,59 @@
+"""`run capture` from the laptop to the report, against a server that is up and returns what it is told to."""
+
+import json
+import sys
+from pathlib import Path
+
+import torch
+
+from tests.support.answering_server import AnsweringServer, Reply
+from tests.support.laptop import Laptop
+from tests.support.sshd import running_sshd
+
+TOKENS, WIDTH = 48, 8
+
+
+def said(states: torch.Tensor) -> Reply:
+    meta = {"hidden_states": [states.tolist()], "input_top_logprobs": [None, *[[[-0.1, 7, None]]] * (TOKENS - 1)]}
+    body = json.dumps({"output_ids": [7], "meta_info": meta}).encode()
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body)
+    return Reply(raw=[(0.0, head + body)])
+
+
+def test_the_states_of_a_running_server(tmp_path: Path) -> None:
+    with running_sshd(tmp_path / "gpu1") as host, AnsweringServer() as server:
+        draw = torch.Generator().manual_seed(4)
+        captured = torch.randn(TOKENS, 4, WIDTH, generator=draw)
+        rows = host.home / "rows"
+        rows.mkdir()
+        torch.save(
+            {
+                "input_ids": torch.randint(0, 90, (TOKENS,), generator=draw),
+                "loss_mask": (torch.arange(TOKENS) > 9).to(torch.int64),
+                "aux_hidden_state": captured[:, :3].reshape(1, TOKENS, -1),
+                "hidden_state": captured[None, :, 3],
+            },
+            rows / "data_0.ckpt",
+        )
+        model = {"architectures": ["LlamaForCausalLM"], "hidden_size": WIDTH, "vocab_size": 90, "num_hidden_layers": 8}
+        (host.home / "target").mkdir()
+        (host.home / "target" / "config.json").write_text(json.dumps(model), encoding="utf-8")
+        server.info["model_path"] = str(host.home / "target")
+        server.replies = [said(captured[:, (1, 2)].reshape(TOKENS, -1))]
+        (tmp_path / "laptop").mkdir()
+        laptop = Laptop(tmp_path / "laptop")
+        laptop.ssh.add_host("gpu1", host)
+        laptop.toml.write_text(f'[hosts.gpu1]\nssh = "gpu1"\npython = "{sys.executable}"\n', encoding="utf-8")
+        done = laptop.run(
+            *("run", "capture", "--host", "gpu1", "--run-id", "fed", "--attach-url", server.url, "--rows", "~/rows"),
+            *("--model", "~/target", "--states", "embed,2,4", "--trained", "embed,2"),
+        )
+        assert done.code == 0, done.err
+        assert done.out.startswith("SGLang feeds [layer 2, layer 4]; the drafter was trained on [embed, layer 2]")
+        assert "48 of 48" in done.out
+        shown = json.loads(laptop.run("runs", "show", "fed", "--json").out)
+        assert (shown["diagnosis"]["verdict"], shown["diagnosis"]["states"]) == ("other_states", [2, 4])
+        (made,) = shown["result"]["made"]
+        assert (made["split"], made["rows"], made["tokens"]) == ("train", 1, TOKENS)
+        assert (Path(made["folder"]) / "hs_0.safetensors").is_file()
+        assert "other-states" in laptop.run("runs", "list").out
