@@ -1,4 +1,4 @@
-"""A sweep of 5,000 points: planning, asking how far it is, listing and going on, and how large its state is.
+"""A sweep of 5,000 points: planning, how far it is, its table, and going on, and how large its state is.
 
 The points are launched and cancelled at once; what the host would have written down of them is made up, half of it
 measured, so that what is read, sent and kept is of the real size. Whole processes, against a sweep of 20 points.
@@ -32,7 +32,7 @@ def measure(options: Options) -> list[Line | Skipped]:
         files = {size: sweep_file(scene.folder, size) for size in SIZES}
         sizes = {size: _half_done(scene, homes[HOST], files[size], size) for size in SIZES}
         lines: list[Line | Skipped] = []
-        for what in ("plan", "status", "report", "list", "resume"):
+        for what in ("plan", "status", "report", "resume"):
             subjects: dict[str, Subject] = {
                 str(size): partial(_command, scene, what, files[size], size) for size in SIZES
             }
@@ -54,7 +54,6 @@ WORDS = {
     "plan": "`sweep run --dry-run`",
     "status": "`sweep status`",
     "report": "`sweep report`",
-    "list": "`sweep list`",
     "resume": "`sweep resume --detach`",
 }
 ANEW = itertools.count()
@@ -64,8 +63,6 @@ def _command(scene: Scene, what: str, file: Path, size: int) -> Cost:
     sweep = f"sweep{size}"
     if what == "plan":
         return scene.ours("sweep", "run", str(file), "--host", HOST, "--dry-run")
-    if what == "list":
-        return scene.ours("sweep", "list")
     if what == "resume":
         again = f"again{next(ANEW)}"
         cost = scene.ours("sweep", "resume", sweep, "--run-id", again, "--detach", "--allow-drift")
