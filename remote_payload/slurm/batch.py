@@ -1,8 +1,8 @@
 """Inside the batch job: the run's supervisor in the foreground, so that Slurm's signals and control group are its own.
 
 Slurm ends a job by TERM, and says why in the job's output before it: a requeue, a preemption, a node that fails, or
-nothing but CANCELLED. Without such a line a TERM was sent by our own `cancel`. Where Slurm may start the job again the
-run gets no final state from here: what becomes of it is Slurm's word (see settle.py).
+nothing but CANCELLED, also for a TERM of our own `cancel`, which is known by its file in the run's folder. Where Slurm
+may start the job again the run gets no final state from here: what becomes of it is Slurm's word (see settle.py).
 """
 
 import contextlib
@@ -95,7 +95,8 @@ def take_up(
         _tell_restart(run, job)
     for leftover in (run.failure, run.manifest):  # of the attempt before, which nobody is to take for this one's
         leftover.unlink(missing_ok=True)
-    origin = Origin(archive=here.archive, sweep=sweep, slurm=job, before=before, reworded=_reworded(here))
+    asks = (run.cancel,) if sweep is None else (run.cancel, sweep.cancel)
+    origin = Origin(archive=here.archive, sweep=sweep, slurm=job, before=before, reworded=_reworded(here, asks))
     # What it had to wait for, Slurm has waited for.
     supervise_here(run, replace(spec, waiting=None), values, origin)
     if sweep is None:  # a sweep's end is told, not those of its units
@@ -103,16 +104,19 @@ def take_up(
     return read_state(run)
 
 
-def _reworded(here: Here) -> Callable[[Outcome], Outcome]:
+def _reworded(here: Here, asks: tuple[Path, ...]) -> Callable[[Outcome], Outcome]:
+    """What Slurm has to say about an end; `asks` are the files by which this tool asks for one."""
     from_byte = here.log.stat().st_size if here.log.exists() else 0
 
     def reworded(verdict: Outcome) -> Outcome:
         if verdict.phase == "timed_out" and verdict.note is not None and "time limit" in verdict.note:
             note = f"ended for Slurm's time limit, of which Slurm told up to {here.signal_s + 60} s before"
             return replace(verdict, note=note)
-        why = why_ended(here.log, from_byte)
-        if verdict.phase != "cancelled" or why is None:
+        if verdict.phase != "cancelled" or any(path.exists() for path in asks):
             return verdict
+        why = why_ended(here.log, from_byte)
+        if why is None:
+            return replace(verdict, note="ended by a signal that neither this tool nor Slurm accounts for")
         if why == COMES_BACK:
             return Outcome(phase="queued", note="Slurm takes the job back into its queue and starts it again")
         if why in UNDECIDED:

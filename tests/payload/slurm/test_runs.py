@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import threading
 import time
@@ -112,7 +113,7 @@ def test_a_run_starts_at_its_time_and_after_another_run(rig: Rig, slurm: Slurm) 
     launch(rig, "r3", waiting=Waiting(start_unix_s=4e9))
     until(lambda: "Dependency" in (state_of(rig, "r2").note or ""), "the dependency")
     assert (state_of(rig, "r2").phase, state_of(rig, "r3").phase) == ("queued", "queued")
-    assert "BeginTime" in (state_of(rig, "r3").note or "")
+    until(lambda: "BeginTime" in (state_of(rig, "r3").note or ""), "the time")
     started(rig, "r1")
     assert cancel(rig, "r1", grace_s=1).state.phase == "cancelled"
     assert ended(rig, "r2").phase == "succeeded"
@@ -136,26 +137,27 @@ time.sleep(600)
 """
 
 
-def left_of(node: Slurm) -> list[bytes]:
+def left() -> list[bytes]:
     """Command lines on any node that look like the escaping tree's."""
-    found = []
-    for pid in processes.all_pids():
-        try:
-            line = Path(f"/proc/{pid}/cmdline").read_bytes()
-        except OSError:
-            continue
-        if b"trap '' TERM; " in line:
-            found.append(line)
-    return found
+    lines = [command_line(pid) for pid in processes.all_pids()]
+    return [line for line in lines if b"trap '' TERM; " in line]
+
+
+def command_line(pid: int) -> bytes:
+    """Empty for a process that is gone; this machine sees those of all nodes."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
 
 
 def test_cancel_leaves_nothing_of_a_tree_that_escapes(rig: Rig, slurm: Slurm) -> None:
     launch(rig, "r1", python=rig.worker("escaping", ESCAPING))
     started(rig, "r1")
-    wait_for(lambda: len(left_of(slurm)) >= 2)
+    wait_for(lambda: len(left()) >= 2)
     answer = cancel(rig, "r1", grace_s=1)
     assert (answer.state.phase, answer.survivors, answer.unproved) == ("cancelled", (), None)
-    assert left_of(slurm) == []
+    assert left() == []
     assert "r1" not in slurm.run("squeue", "-h", "-o", "%j")
 
 
@@ -163,23 +165,30 @@ def test_cancel_leaves_nothing_of_a_tree_that_escapes(rig: Rig, slurm: Slurm) ->
 def test_a_supervisor_that_is_killed_leaves_slurm_to_end_the_tree_and_to_say_so(rig: Rig, slurm: Slurm) -> None:
     launch(rig, "r1", python=rig.worker("escaping", ESCAPING))
     started(rig, "r1")
-    wait_for(lambda: len(left_of(slurm)) >= 2)
+    wait_for(lambda: len(left()) >= 2)
     slurm.run("scancel", "--batch", "--signal=KILL", job_of(rig, "r1"))
     state = ended(rig, "r1")
     assert state.failure is not None
     assert state.phase == "lost"
     assert "without a final state of its own; Slurm job" in state.failure.message
     assert "signal 9" in state.failure.message
-    until(lambda: left_of(slurm) == [], "the tree's end")
+    until(lambda: left() == [], "the tree's end")
 
 
 def test_scancel_by_hand_is_a_cancelled_run_that_says_so(rig: Rig, slurm: Slurm) -> None:
     launch(rig, "r1", SelftestJob(duration_s=60))
     launch(rig, "r2", waiting=Waiting(start_unix_s=4e9))
+    launch(rig, "r3", SelftestJob(duration_s=60))
     started(rig, "r1")
+    started(rig, "r3")
     slurm.run("scancel", job_of(rig, "r1"), job_of(rig, "r2"))
+    end = f"batch\0{rig.run('r3').path}\0".encode()
+    (supervisor,) = [pid for pid in processes.all_pids() if command_line(pid).endswith(end)]
+    os.kill(supervisor, signal.SIGTERM)
     state = ended(rig, "r1")
     assert (state.phase, state.note) == ("cancelled", "ended by Slurm: scancel, by whom Slurm does not say")
+    signalled = ended(rig, "r3")
+    assert signalled.note == "ended by a signal that neither this tool nor Slurm accounts for"
     waited = ended(rig, "r2")
     assert waited.phase == "cancelled"
     assert "by scancel, outside this tool" in (waited.note or "")

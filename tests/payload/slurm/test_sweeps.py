@@ -1,6 +1,7 @@
 """Sweeps as arrays under a real Slurm: every point is accounted for, wherever and whenever its element ran."""
 
 import json
+import time
 
 import pytest
 
@@ -69,6 +70,7 @@ def test_an_element_that_slurm_starts_again_goes_on_where_it_was(rig: Rig, slurm
     until(lambda: "PENDING" in slurm.run("squeue", "-h", "-o", "%T"), "the requeue")
     assert state_of(rig, "s1").phase == "running"
     until(lambda: slurm.idle_nodes() == 3, "the end of its first start")
+    time.sleep(1)  # as Slurm itself would for two minutes: else that end is taken for the next start's
     slurm.run("scontrol", "update", f"jobid={job.job_id}_0", "StartTime=now")
     until(lambda: state_of(rig, "s1").is_terminal, "the sweep's end")
     attempts, phase = asked(rig)
