@@ -31,7 +31,7 @@ def runs() -> None:
 
 @runs.command("list")
 @click.option("--host", metavar="NAME", help="Only runs of this host.")
-@click.option("--job", metavar="KIND", help="Only runs of this kind: standalone, bench, selftest, imported.")
+@click.option("--job", metavar="KIND", help="Only runs of this kind: standalone, bench, capture, selftest, imported.")
 @click.option("--tag", "tags", metavar="TAG", multiple=True, help="Only runs with this tag; several: with all of them.")
 @click.option("--model", metavar="TEXT", help="Only runs whose target or drafter has this in its name.")
 @click.option("--verdict", metavar="WORD", help="Only runs with this verdict, e.g. mis-wired, sound, slower.")

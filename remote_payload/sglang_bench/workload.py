@@ -48,7 +48,7 @@ class Workload:
             prompts=len(self.prompts),
             prompt_tokens=sum(known) if len(known) == len(self.prompts) else None,
             sha256=digest(self.prompts),
-            prompt_sha256=tuple(_short(_sent(prompt)) for prompt in self.prompts),
+            prompt_sha256=tuple(map(prompt_digest, self.prompts)),
             conversations=_conversations(self.prompts),
             heldout_from=self.heldout_from,
             max_new_tokens=job.max_new_tokens,
@@ -118,6 +118,11 @@ def _conversations(prompts: tuple[Prompt, ...]) -> tuple[str, ...]:
         _short(_sent(prompt)) if told is None else _short(f"conversation {told}".encode())
         for told, prompt in zip(ids, prompts, strict=True)
     )
+
+
+def prompt_digest(prompt: Prompt) -> str:
+    """By which a prompt is known again, in another run as well."""
+    return _short(_sent(prompt))
 
 
 def _short(data: bytes) -> str:

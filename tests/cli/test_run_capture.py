@@ -1,5 +1,6 @@
 """`run capture` from the laptop to the report, against a server that is up and returns what it is told to."""
 
+import hashlib
 import json
 import sys
 from pathlib import Path
@@ -39,7 +40,10 @@ def test_the_states_of_a_running_server(tmp_path: Path) -> None:
         (host.home / "target").mkdir()
         (host.home / "target" / "config.json").write_text(json.dumps(model), encoding="utf-8")
         server.info["model_path"] = str(host.home / "target")
-        server.replies = [said(captured[:, (1, 2)].reshape(TOKENS, -1))]
+        served = captured[:, (1, 2)].reshape(TOKENS, -1)
+        heldout = {"input_ids": list(range(TOKENS - 1)), "n_prompt_tokens": TOKENS - 1}
+        (host.home / "heldout.jsonl").write_text(json.dumps(heldout), encoding="utf-8")
+        server.replies = [said(served), said(served), said(served)]  # a row; a prompt's answer, and then its states
         (tmp_path / "laptop").mkdir()
         laptop = Laptop(tmp_path / "laptop")
         laptop.ssh.add_host("gpu1", host)
@@ -47,13 +51,19 @@ def test_the_states_of_a_running_server(tmp_path: Path) -> None:
         done = laptop.run(
             *("run", "capture", "--host", "gpu1", "--run-id", "fed", "--attach-url", server.url, "--rows", "~/rows"),
             *("--model", "~/target", "--states", "embed,2,4", "--trained", "embed,2"),
+            *("--prompts", "~/heldout.jsonl"),
         )
         assert done.code == 0, done.err
         assert done.out.startswith("SGLang feeds [layer 2, layer 4]; the drafter was trained on [embed, layer 2]")
         assert "48 of 48" in done.out
         shown = json.loads(laptop.run("runs", "show", "fed", "--json").out)
         assert (shown["diagnosis"]["verdict"], shown["diagnosis"]["states"]) == ("other_states", [2, 4])
-        (made,) = shown["result"]["made"]
+        made, answered = shown["result"]["made"]
+        assert (answered["split"], answered["rows"], answered["tokens"]) == ("heldout", 1, TOKENS)
+        (line,) = (Path(answered["folder"]) / "merged.jsonl").read_text(encoding="utf-8").splitlines()
+        digest = hashlib.sha256(json.dumps(heldout["input_ids"]).encode()).hexdigest()[:12]
+        assert json.loads(line)["source"] == f"prompt {digest} greedy"  # as a served benchmark calls the same prompt
+        assert json.loads(line)["input_ids"][-1] == 7
         assert (made["split"], made["rows"], made["tokens"]) == ("train", 1, TOKENS)
         assert (Path(made["folder"]) / "hs_0.safetensors").is_file()
         assert "other-states" in laptop.run("runs", "list").out

@@ -26,6 +26,7 @@ from remote_payload.served_capture.method import Method, choose
 from remote_payload.sglang_bench import workload
 from remote_payload.sglang_bench.folders import require_folders
 from remote_payload.sglang_bench.progress import Journal, Report
+from remote_payload.sglang_bench.prompt import Prompt
 from remote_payload.sglang_bench.server import Running, attach, start
 from remote_payload.standalone.capture.identify import Identifier
 from remote_payload.standalone.capture.served_rows import RowWriter, as_tensor
@@ -66,7 +67,7 @@ class _Capture:
         self._target, self._draft = config_text(job.model), config_text(job.draft)
         self._sizes = sizes_of(self._target, self._draft)
         self._rows, self._skipped = training_rows(job, self._sizes)
-        self._prompts = () if job.prompts is None else _prompts(job)
+        self._prompts: tuple[Prompt, ...] = () if job.prompts is None else _prompts(job)
         self._identifier = Identifier(job.states, embedding_of(job.model, self._sizes))
         self._width: int | None = None
 
@@ -156,8 +157,8 @@ class _Capture:
             yield _Wanted(tokens=tokens, prompt=prompt, source=row.source or row.name, row=row)
 
     def _heldout(self, running: Running, skipped: list[str]) -> Iterator[_Wanted]:
-        for number, prompt in enumerate(self._prompts):
-            source = f"prompt {number} greedy"
+        for one in self._prompts:
+            prompt, source = one.input_ids or (), f"prompt {workload.prompt_digest(one)} greedy"
             try:
                 answer = answer_of(running, prompt, self._job.max_new_tokens, self._job.request_timeout_s)
             except RowRefusedError as error:
@@ -175,8 +176,8 @@ class _Capture:
         )
 
 
-def _prompts(job: CaptureJob) -> tuple[tuple[int, ...], ...]:
-    """Token ids of the held-out prompts. Raises JobFailure(rows, job)."""
+def _prompts(job: CaptureJob) -> tuple[Prompt, ...]:
+    """The held-out prompts as token ids. Raises JobFailure(rows, job)."""
     found = workload.load(job.bench(()), 0)
     if found.form != "token_ids":
         raise job_failure(
@@ -184,7 +185,7 @@ def _prompts(job: CaptureJob) -> tuple[tuple[int, ...], ...]:
             hint="a merged JSONL of the data's own format is one; `n_prompt_tokens` says where a prompt ends",
         )
     workload.require_vocabulary(found, job.model)
-    return tuple(prompt.input_ids or () for prompt in found.prompts)
+    return found.prompts
 
 
 def _told_version(facts: ServerFacts) -> str | None:
