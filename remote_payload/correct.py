@@ -28,6 +28,12 @@ def correct(request: CorrectRequest, send: Send) -> None:
     """Answer with a CorrectFrame. Raises Refusal."""
     draft = _drafter(request.draft)
     into = _place(request.into) if request.into is not None else draft.with_name(draft.name + SUFFIX)
+    if Path(os.path.realpath(into.parent)).is_relative_to(draft):
+        raise Refusal(
+            "bad_request",
+            f"nothing is written into the drafter's own folder: {into}",
+            "name a folder beside it with --apply-into",
+        )
     config = _patched(draft, request)
     told = _encoded({"source": str(draft), "patch": _patch(request)})
     if os.path.lexists(into):

@@ -10,7 +10,7 @@ from orchestrator.cli import console
 from orchestrator.cli.live import watching
 from orchestrator.cli.options import accept_new_option, host_option, open_session, open_store
 from orchestrator.cli.waiting import take_wish, waiting_options
-from orchestrator.errors import UsageError
+from orchestrator.errors import Eagle3Error, InvalidRunError, UsageError
 
 if TYPE_CHECKING:
     from orchestrator.diagnosing.applying import Applied
@@ -21,6 +21,8 @@ SERVER = ("algorithm", "num_steps", "eagle_topk", "num_draft_tokens", "tp", "dty
           "draft_quantization", "server_args", "server_environment", "server_python", "attach_url", "api_key_env",
           "max_prompts", "max_new_tokens", "repeats")  # fmt: skip
 """Flags of `run bench` that a diagnosis takes as well."""
+CANNOT_TELL = 3
+"""Exit code where nothing failed and no verdict was reached."""
 
 
 @click.command()
@@ -78,12 +80,14 @@ def diagnose(host_name: str, **flags: Any) -> None:
 
     if flags["apply_into"] is not None and not flags["applies"]:
         raise UsageError("--apply-into says where --apply writes: give both")
+    if flags["applies"] and flags["attach_url"] is not None:
+        raise UsageError("--apply serves the corrected drafter, and a server that is up already keeps its own")
     settings = config.load(config.here())
     waiting = take_wish(flags).waiting(settings.host(host_name).leases)
     asked = _asked(flags)
     store = open_store()
     as_json = flags["as_json"]
-    applied = None
+    applied: Applied | Eagle3Error | None = None
     with (
         watching(as_json=as_json) as tell,
         open_session(host_name, tell, accept_new=flags["accept_new"]) as session,
@@ -91,8 +95,12 @@ def diagnose(host_name: str, **flags: Any) -> None:
         found = walk(asked, settings, session, store, tell, waiting)
         if flags["applies"]:
             into = flags["apply_into"]
-            applied = apply(found, settings, session, store, tell, into=into, waiting=waiting)
+            try:
+                applied = apply(found, settings, session, store, tell, into=into, waiting=waiting)
+            except Eagle3Error as error:  # the diagnosis is told all the same
+                applied = error
     _show(found, applied, flags)
+    _end(found, applied)
 
 
 def _asked(flags: dict[str, Any]) -> "Asked":
@@ -124,7 +132,18 @@ def _asked(flags: dict[str, Any]) -> "Asked":
     )
 
 
-def _show(found: "Diagnosed", applied: "Applied | None", flags: dict[str, Any]) -> None:
+def _end(found: "Diagnosed", applied: "Applied | Eagle3Error | None") -> None:
+    """Exit: 0 with a verdict, also a bad one; else what a stage's end means, or 3 where there is too little to tell."""
+    is_healthy = found.decision.verdict == "healthy"
+    if isinstance(applied, Eagle3Error) and not (is_healthy and isinstance(applied, InvalidRunError)):
+        raise applied
+    if found.decision.verdict == "cannot_tell":
+        for error in found.results.failures.values():
+            raise error
+        click.get_current_context().exit(CANNOT_TELL)
+
+
+def _show(found: "Diagnosed", applied: "Applied | Eagle3Error | None", flags: dict[str, Any]) -> None:
     """The verdict on a screen, or all of it as JSON; a report to paste where one was asked for."""
     from orchestrator.diagnosing.telling import as_json, as_markdown, as_text, redacted, redaction
 

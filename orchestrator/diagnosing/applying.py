@@ -19,6 +19,7 @@ from orchestrator.remote.session import HostSession
 from orchestrator.remote.verbs import new_nonce
 from orchestrator.store import Store
 from orchestrator.updates import Note
+from remote_payload.schema import BenchJob
 from remote_payload.schema.corrected import CorrectFrame, CorrectRequest
 from remote_payload.schema.waiting import Waiting
 
@@ -73,9 +74,11 @@ def apply(
 ) -> Applied:
     """Write the corrected folder, serve it as the original was served, compare. Raises as `fix_of`, `pipeline.run`.
 
+    InvalidRunError also where the server is none of ours, HostNotReadyError where the host cannot write the folder.
     Nothing is written into the drafter's own folder. Where the original was not served yet, it is served first.
     """
     fix = fix_of(diagnosed)
+    _require_own_server(diagnosed.asked, config)
     written = _write(diagnosed, fix, session, into)
     tell(Note(name="corrected drafter", text=f"{'there already' if written.existed else 'written'}: {written.path}"))
     asked = diagnosed.asked
@@ -86,6 +89,15 @@ def apply(
         sides = [operand(store, record.run_id) for record in (before, after)]
         compared = compare_many(sides, COMPARING)
     return Applied(fix=fix, folder=written.path, existed=written.existed, before=before, after=after, compared=compared)
+
+
+def _require_own_server(asked: Asked, config: Config) -> None:
+    job = asked.serve(config).job
+    if isinstance(job, BenchJob) and job.attach_url is not None:
+        raise InvalidRunError(
+            "a server that is up already keeps its drafter: none is applied to it",
+            hint="leave --attach-url out, and a server of our own is started with each of the two",
+        )
 
 
 def _write(diagnosed: Diagnosed, fix: Fix, session: HostSession, into: str | None) -> CorrectFrame:

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, field
 
+from orchestrator.errors import HostNotReadyError, JobError
+from orchestrator.outcome import error_of
 from orchestrator.records import RunRecord
 from remote_payload.schema.capture import CaptureResult
 
@@ -26,3 +28,16 @@ class Results:
         """The stage's run, if it came to its end."""
         record = self.records.get(stage)
         return record if record is not None and record.phase == "succeeded" else None
+
+    @property
+    def failures(self) -> dict[str, JobError | HostNotReadyError]:
+        """Why each stage that did not come to its end did not."""
+        found = {name: failure_of(record) for name, record in self.records.items()}
+        return {name: error for name, error in found.items() if error is not None}
+
+
+def failure_of(record: RunRecord) -> JobError | HostNotReadyError | None:
+    """What a run's end means as an error; None for one that succeeded."""
+    if record.state is None:
+        return None
+    return error_of(record.state, job_kind=record.job_kind, host=record.host.name)

@@ -6,6 +6,7 @@ from typing import Any
 
 from orchestrator.diagnosing.applying import COMPARING, Applied
 from orchestrator.diagnosing.walk import Diagnosed
+from orchestrator.errors import Eagle3Error
 from orchestrator.report.decision_json import decision_json
 from orchestrator.report.decision_markdown import decision_markdown
 from orchestrator.report.decision_text import decision_text
@@ -15,35 +16,42 @@ from orchestrator.report.diff_text import diff_text
 from orchestrator.report.redaction import Private, Redaction
 
 
-def as_text(found: Diagnosed, applied: Applied | None, width: int) -> str:
-    """The decision on a screen, the stages below it, and before and after where the fix was applied."""
+def as_text(found: Diagnosed, applied: Applied | Eagle3Error | None, width: int) -> str:
+    """The decision on a screen, the stages below it, and before and after where the fix was applied, or why not."""
     parts = [decision_text(found.decision, width), "\n".join(_stages(found))]
-    if applied is not None:
+    if isinstance(applied, Eagle3Error):
+        parts.append(_not_applied(applied))
+    elif applied is not None:
         parts.append(f"corrected drafter: {applied.folder}")
         parts += [diff_text(one, COMPARING, width) for one in applied.compared]
         parts += [] if applied.compared else [_not_compared(applied)]
     return "\n\n".join(parts)
 
 
-def as_markdown(found: Diagnosed, applied: Applied | None) -> str:
+def as_markdown(found: Diagnosed, applied: Applied | Eagle3Error | None) -> str:
     """The decision with everything that it rests on."""
     parts = [decision_markdown(found.decision)]
-    if applied is not None:
+    if isinstance(applied, Applied):
         after = diff_markdown(applied.compared, COMPARING) if applied.compared else _not_compared(applied)
         parts.append(f"### Before and after the fix\n\n{after}")
     return "\n".join(parts)
 
 
-def as_json(found: Diagnosed, applied: Applied | None) -> dict[str, Any]:
+def as_json(found: Diagnosed, applied: Applied | Eagle3Error | None) -> dict[str, Any]:
     """The decision, its stages, and before and after."""
-    stages = {name: {"run_id": record.run_id, "phase": record.phase} for name, record in found.results.records.items()}
+    why = {name: error.message for name, error in found.results.failures.items()}
+    stages = {
+        name: {"run_id": record.run_id, "phase": record.phase, "failure": why.get(name)}
+        for name, record in found.results.records.items()
+    }
     return {
         "diagnosis": found.asked.diagnosis_id,
         **decision_json(found.decision),
         "stages": stages,
         "left_out": {skipped.stage: skipped.reason for skipped in found.results.skipped},
+        "not_applied": applied.message if isinstance(applied, Eagle3Error) else None,
         "applied": None
-        if applied is None
+        if not isinstance(applied, Applied)
         else {
             "folder": applied.folder,
             "existed": applied.existed,
@@ -76,9 +84,17 @@ def redaction(found: Diagnosed) -> Redaction:
 
 
 def _stages(found: Diagnosed) -> list[str]:
-    ran = [f"{name} ({record.phase}): run {record.run_id}" for name, record in found.results.records.items()]
+    why = {name: f": {error.message}" for name, error in found.results.failures.items()}
+    ran = [
+        f"{name} ({record.phase}): run {record.run_id}{why.get(name, '')}"
+        for name, record in found.results.records.items()
+    ]
     out = [f"{skipped.stage}: left out, {skipped.reason}" for skipped in found.results.skipped]
     return ["stages:", *(f"  {line}" for line in (*ran, *out))]
+
+
+def _not_applied(error: Eagle3Error) -> str:
+    return f"nothing was applied: {error.message}"
 
 
 def _not_compared(applied: Applied) -> str:

@@ -11,7 +11,7 @@ from orchestrator import pipeline
 from orchestrator.config import Config
 from orchestrator.diagnosing.asked import Asked
 from orchestrator.diagnosing.gathering import known_of, take
-from orchestrator.diagnosing.results import Results, Skipped
+from orchestrator.diagnosing.results import Results, Skipped, failure_of
 from orchestrator.diagnosing.stages import STAGES
 from orchestrator.diagnosis.decision.decide import decide
 from orchestrator.diagnosis.decision.decision import Decision
@@ -58,6 +58,9 @@ def diagnose(
         order = Order(planned=planned, run_id=asked.run_id(stage.name), deadline_s=left_s, waiting=waiting)
         record = _home(order, session, store) or pipeline.run(order, session, store, tell)
         take(stage.name, record, store, asked.diagnosis_id, results)
+        error = failure_of(record)
+        if error is not None:
+            tell(Note(name=stage.name, text=f"{record.phase}, and the next stage goes on: {error.message}"))
         known = known_of(results, store)
         decision = decide(known)
         tell(Note(name=stage.name, text=decision.headline))

@@ -32,6 +32,8 @@ SCHEMA = (
     "rows",
 )
 """Fields of our records that hold words of their own, whatever a user is called."""
+MARKUP = ("/details", "/summary")
+"""What ends a fold of our own Markdown."""
 PUBLIC = ("https://github.com/sgl-project/", "https://arxiv.org/")
 
 _NAME = (
@@ -129,6 +131,8 @@ class Redaction:
     def _found(self, kind: str, found: re.Match[str]) -> str:
         whole = found.group()
         if _is_placeholder(whole) or whole.rstrip("/.") in ENDPOINTS or whole.startswith(PUBLIC):
+            return whole
+        if whole in MARKUP and found.string[found.start() - 1 : found.end() + 1] == f"<{whole}>":
             return whole
         if kind == "ADDRESS" and ":" in whole and not _is_address(whole):
             return whole

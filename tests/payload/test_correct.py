@@ -52,6 +52,17 @@ def test_the_new_folder_stands_beside_and_the_original_is_as_it_was(draft: Path)
     assert answer.config_sha256 == hashlib.sha256((new / "config.json").read_bytes()).hexdigest()
 
 
+@pytest.mark.parametrize("into", ["inside", "more/inside", "link/inside"])
+def test_never_in_the_drafters_own_folder(draft: Path, into: str) -> None:
+    (draft.parent / "elsewhere").symlink_to(draft)
+    (draft / "link").symlink_to("more")
+    before = tree(draft)
+    for base in (draft, draft.parent / "elsewhere"):
+        with pytest.raises(Refusal, match="own folder"):
+            asked(draft, into=str(base / into))
+    assert tree(draft) == before
+
+
 def test_links_hold_where_both_are_mounted_elsewhere(draft: Path, tmp_path: Path) -> None:
     asked(draft)
     draft.parent.rename(tmp_path / "mounted")

@@ -53,6 +53,10 @@ PRIVATE = Private(secrets=("hunter2!x",), hosts=("gpu-box-7",), users=("mallory"
         (r"| http://a.b/c\\| b |", r"| URL-1\\| b |"),
         ("on gpu-\n  box-7, and", "on HOST-1, and"),
         (r"secret hunter2\!x", "secret SECRET-1"),
+        (
+            "<summary>Checks</summary> </details> </home> in </data/x>",
+            "<summary>Checks</summary> </details> <PATH-1> in <PATH-2>",
+        ),
         ("\u200bgpu\u200b-box\u2060-7\u202e", "HOST-1"),
         ("\uff47\uff50\uff55-box-7", "HOST-1"),
     ],

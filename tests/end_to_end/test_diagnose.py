@@ -1,0 +1,182 @@
+"""`diagnose` through a real sshd: stages, what is home, what is broken off, what fails, and what is applied."""
+
+import json
+import shutil
+import signal
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from orchestrator.demo.stage import DATA
+from tests.support.answering_server import RECORDED_META, AnsweringServer, Reply
+from tests.support.laptop import Done, Laptop
+from tests.support.patience import wait_for
+from tests.support.sshd import running_sshd
+
+QUICK = '[jobs.standalone]\nsweep = "wiring"\ncapture_rows = 0\nthreads = 1\nmax_rows = 8\n'
+PASSED = Reply(chunks=[(0.0, 1), (0.0, 63)], meta=RECORDED_META)
+PAIR = ("--states=embed,2,4,5",)
+
+
+@dataclass(frozen=True)
+class Scene:
+    """One host with the bundled pair in its home, its ids swapped as the story's are."""
+
+    laptop: Laptop
+    story: Path
+
+    def words(self, draft: str | None = None) -> list[str]:
+        """The pair and its rows."""
+        chosen = {"model": "target", "draft": "drafter_std", "rows": "rows"}
+        folders = {name: str(self.story / folder) for name, folder in chosen.items()}
+        if draft is not None:
+            folders["draft"] = draft
+        return [*(f"--{name}={path}" for name, path in folders.items()), *PAIR]
+
+    def diagnose(self, run_id: str, *words: str) -> Done:
+        return self.laptop.run("diagnose", "--host", "gpu1", "--run-id", run_id, *words)
+
+
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+    base = tmp_path_factory.mktemp("diagnose")
+    with running_sshd(base / "gpu1") as server:
+        (base / "laptop").mkdir()
+        laptop = Laptop(base / "laptop")
+        laptop.add_host("gpu1", server)
+        with laptop.toml.open("a") as file:
+            file.write(QUICK)
+        story = shutil.copytree(DATA, server.home / "story")
+        config = json.loads((story / "drafter_std" / "config.json").read_text())
+        config["eagle_config"]["eagle_aux_hidden_state_layer_ids"] = [-1, 1, 3]
+        (story / "drafter_std" / "config.json").write_text(json.dumps(config))
+        yield Scene(laptop, story)
+        laptop.close()
+
+
+@pytest.fixture(scope="module")
+def first(scene: Scene) -> Done:
+    """The diagnosis that the others go on with."""
+    return scene.diagnose("d1", *scene.words(), "--json")
+
+
+def test_the_cause_is_certain_offline_and_nothing_is_served(first: Done) -> None:
+    assert first.code == 0, first.err  # a verdict, and a bad one
+    told = first.objects[-1]
+    assert (told["verdict"], told["certain"], told["causes"]) == ("wiring", True, ["wiring"])
+    assert told["stages"] == {"offline": {"run_id": "d1.offline", "phase": "succeeded", "failure": None}}
+    assert set(told["left_out"]) == {"capture", "replay", "serve"}
+    assert all("the cause is certain" in reason for reason in told["left_out"].values())
+    assert told["fix"]["config"]["eagle_config"]["eagle_aux_hidden_state_layer_ids"] == [1, 3, 4]
+    assert all("update" in line for line in first.objects[:-1])
+
+
+def test_the_same_command_again_runs_nothing(scene: Scene, first: Done) -> None:
+    assert first.code == 0
+    again = scene.diagnose("d1", *scene.words(), "--json")
+    assert again.objects[-1] == first.objects[-1]
+    assert {line["update"] for line in again.objects[:-1]} == {"note"}  # no connection, no launch
+    tagged = json.loads(scene.laptop.run("runs", "list", "--tag", "d1", "--json").out)["runs"]
+    assert [run["run_id"] for run in tagged] == ["d1.offline"]
+
+
+def test_nothing_private_is_told_or_written(scene: Scene, first: Done, tmp_path: Path) -> None:
+    assert first.code == 0
+    done = scene.diagnose("d1", *scene.words(), "--redact", "--markdown", str(tmp_path / "issue.md"))
+    assert done.code == 0, done.err
+    written = (tmp_path / "issue.md").read_text()
+    for text in (done.out, written):
+        assert "[1, 3, 4]" in text.replace("\\", "")
+        assert not [word for word in ("gpu1", str(scene.story), "root@", str(tmp_path)) if word in text], text
+    assert written.count("<details>") == written.count("</details>") == written.count("</summary>") > 0
+
+
+def test_a_stage_that_fails_is_told_and_the_next_goes_on(scene: Scene, first: Done, tmp_path: Path) -> None:
+    """The laptop dies while the server is measured; the same command goes on with that very run."""
+    assert first.code == 0
+    prompts = tmp_path / "prompts.jsonl"
+    prompts.write_text('{"input_ids": [5, 6, 7], "n_prompt_tokens": 2}\n')
+    with AnsweringServer() as server:
+        server.info = {**server.info, "model_path": str(scene.story / "target")}
+        # The capture's eight rows come without states; a point is two warm-ups and five requests, the last one slow.
+        slow = Reply(chunks=[(2.0, 1), (0.0, 63)], meta=RECORDED_META)
+        server.replies = [*([Reply(status=400, body=b"{}")] * 8), *([PASSED] * 6), slow]
+        words = (*scene.words(), "--deep", f"--attach-url={server.url}", f"--prompts={prompts}")
+        dying = scene.laptop.start("diagnose", "--host", "gpu1", "--run-id", "d1", *words)
+        wait_for(lambda: len(server.asked) >= 15, "the last request")
+        dying.send_signal(signal.SIGKILL)
+        scene.laptop.finish(dying)
+        done = scene.diagnose("d1", *words, "--json")
+        asked = len(server.asked)
+    assert done.code == 0, done.err
+    told = done.objects[-1]
+    assert told["verdict"] == "wiring"
+    assert {name: stage["phase"] for name, stage in told["stages"].items()} == {
+        "offline": "succeeded",
+        "capture": "failed",
+        "serve": "succeeded",
+    }
+    assert "could be had" in told["stages"]["capture"]["failure"]
+    assert any("the next stage goes on" in line.get("text", "") for line in done.objects[:-1])
+    assert asked == 15  # measured once
+
+
+def test_too_little_to_tell(scene: Scene, tmp_path: Path) -> None:
+    nothing = scene.diagnose("d2", *scene.words(), "--budget=0.1s")
+    assert (nothing.code, nothing.out.count("the budget of 0.00166667 min is used up")) == (3, 4), nothing.out
+    prompts = tmp_path / "prompts.jsonl"
+    prompts.write_text('{"input_ids": [5, 6, 7], "n_prompt_tokens": 2}\n')
+    with AnsweringServer() as server:
+        server.replies = [PASSED]
+        done = scene.diagnose("d3", f"--attach-url={server.url}", f"--prompts={prompts}")
+    assert done.code == 3, done.err
+    assert "CANNOT TELL" in done.out
+    assert "no captured training rows were named (--rows)" in " ".join(done.out.split())
+    assert "the target's folder was not named (--model)" in " ".join(done.out.split())
+
+
+def test_a_drafter_that_is_no_folder(scene: Scene) -> None:
+    done = scene.diagnose("d4", *scene.words("meta/no-such-drafter"), "--server-python=/no/such/python", "--apply")
+    told = " ".join(done.out.split())
+    assert done.code == 5, done.err  # what was asked for, a fix, is not there
+    assert "offline (failed): run d4.offline: the draft's folder does not exist on this machine" in told
+    assert "serve (failed)" in told
+    assert "nothing was applied" in told
+
+
+def test_the_fix_is_not_applied_where_it_cannot_be(scene: Scene, first: Done) -> None:
+    assert first.code == 0
+    attached = scene.diagnose("d1", *scene.words(), "--apply", "--attach-url=http://127.0.0.1:9")
+    assert (attached.code, "keeps its own" in attached.err) == (2, True)
+    into = scene.story / "drafter_std" / "inside"
+    refused = scene.diagnose("d1", *scene.words(), "--apply", f"--apply-into={into}")
+    assert refused.code not in (0, 70), refused.err
+    assert "WIRING" in refused.out  # the diagnosis is told all the same
+    assert "nothing was applied" in refused.out
+    assert not into.exists()
+
+
+def test_the_fix_is_written_once_and_beside_the_drafter(scene: Scene) -> None:
+    """No SGLang here: both servers fail, and that is what is told of before and after."""
+    draft = scene.story / "it's $(reboot) \u202e mine"
+    shutil.copytree(scene.story / "drafter_std", draft)
+    folders = []
+    for _ in range(2):
+        words = (*scene.words(str(draft)), "--apply", "--server-python=/no/such/python")
+        done = scene.diagnose("d5", *words, "--json")
+        assert done.code == 0, done.err
+        applied = done.objects[-1]["applied"]
+        assert applied["compared"] is None
+        folders.append((applied["folder"], applied["existed"]))
+    new = draft.with_name(f"{draft.name}-for-sglang")
+    assert folders == [(str(new), False), (str(new), True)]
+    assert json.loads((new / "config.json").read_text())["eagle_config"]["eagle_aux_hidden_state_layer_ids"] == [
+        1,
+        3,
+        4,
+    ]
+    shown = scene.diagnose("d5", *words)
+    assert "before and after are not compared" in shown.out
+    assert "\u202e" not in shown.out + shown.err
