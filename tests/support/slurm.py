@@ -9,11 +9,13 @@ of a job means anything outside it. Needs root, for the namespaces and for slurm
 """
 
 import contextlib
+import fcntl
 import os
 import shutil
 import signal
 import stat
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -137,6 +139,9 @@ class Slurm:
         return 0
 
 
+Accounting = Callable[[Slurm], tuple[str, Callable[[], None]]]
+
+
 def needs_slurm() -> None:
     """Skip the test where Slurm or the right to run its daemons is missing."""
     missing = [tool for tool in TOOLS if shutil.which(tool, path=SEARCH_PATH) is None]
@@ -147,9 +152,7 @@ def needs_slurm() -> None:
 
 
 @contextlib.contextmanager
-def running_slurm(
-    folder: Path, accounting: "Callable[[Slurm], tuple[str, Callable[[], None]]] | None" = None
-) -> Iterator[Slurm]:
+def running_slurm(folder: Path, accounting: "Accounting | None" = None) -> Iterator[Slurm]:
     """Start a cluster of three nodes with eight pretended GPUs each; everything it wrote lies in `folder`.
 
     `accounting` starts a data base: its lines of slurm.conf, and what is to be done once those are written.
@@ -159,6 +162,20 @@ def running_slurm(
         (folder / name).mkdir(parents=True)
     folder.chmod(0o755)
     slurm = Slurm(folder=folder)
+    with _alone():
+        yield from _lifetime(slurm, accounting)
+
+
+@contextlib.contextmanager
+def _alone() -> Iterator[None]:
+    """One cluster at a time on this machine: the kernel's control groups are named by node and job alone."""
+    with (Path(tempfile.gettempdir()) / "eagle3-remote-tests-slurm.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _lifetime(slurm: Slurm, accounting: "Accounting | None") -> Iterator[Slurm]:
+    folder = slurm.folder
     try:
         _start_munge(slurm)
         lines, then = accounting(slurm) if accounting else (NO_ACCOUNTING, lambda: None)
@@ -176,6 +193,18 @@ def running_slurm(
             node.kill()
         for process in reversed(slurm.daemons.values()):
             _end(process)
+        _remove_groups()
+
+
+def _remove_groups() -> None:
+    """The nodes' empty control groups, the inner ones first."""
+    for number in range(1, NODES + 1):
+        top = FREEZER / f"slurm_node{number}"
+        for group in sorted((path for path in top.rglob("*") if path.is_dir()), reverse=True):
+            with contextlib.suppress(OSError):
+                group.rmdir()
+        with contextlib.suppress(OSError):
+            top.rmdir()
 
 
 def until(holds: Callable[[], bool], what: str, patience_s: float = 60.0) -> None:
