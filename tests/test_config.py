@@ -53,6 +53,15 @@ def test_a_host_keeps_its_settings(tmp_path: Path) -> None:
             "unknown key `host` (did you mean `hosts`?); allowed: hosts, jobs, baselines, margins, notify, step_costs",
         ),
         ("[hosts.a]\n", "`hosts.a.ssh` is missing"),
+        (
+            '[hosts.a]\nssh = "x"\nscheduler = "slurm"\n[hosts.a.slurm]\npartitoin = "gpu"\n',
+            "unknown key `hosts.a.slurm.partitoin` (did you mean `partition`?); allowed: partition, gres, ",
+        ),
+        ('[hosts.a]\nssh = "x"\n[hosts.a.slurm]\ntime = "30"\n', '`slurm` belongs to `scheduler = "slurm"`'),
+        (
+            '[hosts.a]\nssh = "x"\nscheduler = "slurm"\n[hosts.a.slurm]\noptions = ["--wrap=x"]\n',
+            "`slurm.options`: `--wrap` is set by this tool, found: '--wrap=x'",
+        ),
         ("[hosts.a]\nssh = 3\n", "`hosts.a.ssh`: expected a valid string, found: 3"),
         (
             '[hosts.a]\nssh = "x"\nroot = "relative"\n',
