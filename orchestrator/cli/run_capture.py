@@ -53,9 +53,11 @@ def _numbers(_ctx: click.Context, _param: click.Parameter, value: str | None) ->
 @click.option("--states", help="HF hidden_states index of each captured state of the rows, e.g. embed,2,4,5.")
 @click.option("--trained", help="The states that the drafter was trained on, in the order of its fc, e.g. embed,2,4.")
 @click.option("--prompts", help="JSONL of held-out prompts (input_ids), on the host: answered, and made rows as well.")
+@click.option("--heldout-prompts", help="Held-out prompts beside --prompts, which are training prompts then.")
 @click.option("--max-rows", type=int, help="Training rows that are fetched.")
 @click.option("--max-prompts", type=int, help="Prompts that are answered.")
 @click.option("--max-new-tokens", type=int, help="Tokens of an answer at most.")
+@click.option("--ignore-eos/--no-ignore-eos", default=None, help="Answer on past the end of an answer.")
 @click.option("--max-tokens", type=int, help="Tokens of a row that are fetched, from its start.")
 @click.option("--layer-ids", callback=_numbers, help="Without --draft: ids in SGLang's own counting, e.g. 1,3,4.")
 @_server_options

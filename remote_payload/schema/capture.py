@@ -47,7 +47,8 @@ class ServedState(Record):
 class CapturedRows(Record):
     """Rows that were made, in the dialect `served` of the standalone test."""
 
-    split: Literal["train", "heldout"]
+    split: Literal["train", "answered", "heldout"]
+    """Training rows themselves; the server's answers to training prompts; its answers to held-out prompts."""
     folder: str
     """On the host."""
     rows: int

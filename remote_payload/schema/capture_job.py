@@ -36,11 +36,18 @@ class CaptureJob(Record):
     trained: tuple[int, ...] | None = None
     """HF `hidden_states` indices that the drafter was trained on, in the order of its fc; None = nobody said."""
     prompts: str | None = None
-    """JSONL of held-out prompts (`input_ids`, with n_prompt_tokens): answered greedily, and captured as rows."""
+    """JSONL of held-out prompts (`input_ids`, with n_prompt_tokens): answered greedily, and captured as rows. Training
+    prompts where `heldout_prompts` names others."""
+    heldout_prompts: str | None = None
+    """JSONL of held-out prompts beside `prompts`, as in `BenchJob`; None = the job tells no splits apart."""
     max_rows: int = 8
     """Training rows fetched."""
     max_prompts: int = 8
+    """Of each file, drawn by `seed` as `BenchJob` draws them."""
+    seed: int = 0
     max_new_tokens: int = 64
+    ignore_eos: bool = False
+    """Answer on past the end of an answer: whoever walks them up to that end needs the tokens behind it."""
     max_tokens: int = 512
     """Tokens of a row that are fetched, from its start: a token's states are text on the wire, 20 bytes a number."""
     tp: int = 1
@@ -63,7 +70,11 @@ class CaptureJob(Record):
         require(self.rows is not None or self.prompts is not None, "give `rows`, `prompts` or both")
         require(self.merged is None or self.rows is not None, "`merged` belongs to `rows`")
         require(self.states is None or self.rows is not None, "`states` label the captured states of `rows`")
-        for name in ("rows", "merged", "prompts"):
+        require(
+            self.heldout_prompts is None or self.prompts is not None,
+            "`heldout_prompts` come beside training `prompts`; alone, name them as `prompts`",
+        )
+        for name in ("rows", "merged", "prompts", "heldout_prompts"):
             word = getattr(self, name)
             require(word is None or bool(word.strip()), f"`{name}` must not be empty")
         require(self.prompts not in ("bundled", "random"), "`prompts` must be a JSONL file of token ids on the server")
@@ -112,5 +123,7 @@ class CaptureJob(Record):
             request_timeout_s=self.request_timeout_s,
             prompts=self.prompts or "bundled",
             max_prompts=self.max_prompts,
+            seed=self.seed,
+            ignore_eos=self.ignore_eos,
             max_new_tokens=self.max_new_tokens,
         )

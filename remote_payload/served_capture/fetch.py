@@ -44,9 +44,12 @@ class Fetched:
     """The target's greedy choice after each token, -1 = not told."""
 
 
-def answer_of(running: Running, prompt: tuple[int, ...], max_new_tokens: int, timeout_s: float) -> tuple[int, ...]:
+def answer_of(
+    running: Running, prompt: tuple[int, ...], max_new_tokens: int, timeout_s: float, *, ignore_eos: bool = False
+) -> tuple[int, ...]:
     """The greedy answer's ids. Raises RowRefusedError; JobFailure(server) where the server died."""
-    told = _generate(running, prompt, {"temperature": 0.0, "max_new_tokens": max_new_tokens}, {}, timeout_s)
+    sampling = {"temperature": 0.0, "max_new_tokens": max_new_tokens, "ignore_eos": ignore_eos}
+    told = _generate(running, prompt, sampling, {}, timeout_s)
     ids = told.get("output_ids")
     if not isinstance(ids, list) or not all(type(token) is int for token in ids):
         raise RowRefusedError("the server's answer holds no `output_ids`")

@@ -43,6 +43,8 @@ def test_the_states_of_a_running_server(tmp_path: Path) -> None:
         served = captured[:, (1, 2)].reshape(TOKENS, -1)
         heldout = {"input_ids": list(range(TOKENS - 1)), "n_prompt_tokens": TOKENS - 1}
         (host.home / "heldout.jsonl").write_text(json.dumps(heldout), encoding="utf-8")
+        trained = {"input_ids": list(range(1, TOKENS)), "n_prompt_tokens": TOKENS - 1}
+        (host.home / "trained.jsonl").write_text(json.dumps(trained), encoding="utf-8")
         server.replies = [said(served), said(served), said(served)]  # a row; a prompt's answer, and then its states
         (tmp_path / "laptop").mkdir()
         laptop = Laptop(tmp_path / "laptop")
@@ -51,19 +53,26 @@ def test_the_states_of_a_running_server(tmp_path: Path) -> None:
         done = laptop.run(
             *("run", "capture", "--host", "gpu1", "--run-id", "fed", "--attach-url", server.url, "--rows", "~/rows"),
             *("--model", "~/target", "--states", "embed,2,4", "--trained", "embed,2"),
-            *("--prompts", "~/heldout.jsonl"),
+            *("--prompts", "~/trained.jsonl", "--heldout-prompts", "~/heldout.jsonl", "--ignore-eos"),
         )
         assert done.code == 0, done.err
         assert done.out.startswith("SGLang feeds [layer 2, layer 4]; the drafter was trained on [embed, layer 2]")
         assert "48 of 48" in done.out
         shown = json.loads(laptop.run("runs", "show", "fed", "--json").out)
         assert (shown["diagnosis"]["verdict"], shown["diagnosis"]["states"]) == ("other_states", [2, 4])
-        made, answered = shown["result"]["made"]
-        assert (answered["split"], answered["rows"], answered["tokens"]) == ("heldout", 1, TOKENS)
-        (line,) = (Path(answered["folder"]) / "merged.jsonl").read_text(encoding="utf-8").splitlines()
-        digest = hashlib.sha256(json.dumps(heldout["input_ids"]).encode()).hexdigest()[:12]
-        assert json.loads(line)["source"] == f"prompt {digest} greedy"  # as a served benchmark calls the same prompt
-        assert json.loads(line)["input_ids"][-1] == 7
+        made, *answers = shown["result"]["made"]
+        assert [one["split"] for one in answers] == ["answered", "heldout"]
+        for answered, prompt in zip(answers, (trained, heldout), strict=True):
+            assert (Path(answered["folder"]).name, answered["rows"], answered["tokens"]) == (
+                answered["split"],
+                1,
+                TOKENS,
+            )
+            (line,) = (Path(answered["folder"]) / "merged.jsonl").read_text(encoding="utf-8").splitlines()
+            digest = hashlib.sha256(json.dumps(prompt["input_ids"]).encode()).hexdigest()[:12]
+            assert json.loads(line)["source"] == f"prompt {digest} greedy"  # as a served benchmark calls it
+            assert json.loads(line)["input_ids"][-1] == 7
+        assert [asked["sampling_params"].get("ignore_eos") for asked in server.asked] == [None, True, None, True, None]
         assert (made["split"], made["rows"], made["tokens"]) == ("train", 1, TOKENS)
         assert (Path(made["folder"]) / "hs_0.safetensors").is_file()
         assert "other-states" in laptop.run("runs", "list").out

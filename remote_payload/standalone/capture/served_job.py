@@ -1,14 +1,16 @@
 """A capture from job to result files: look -> server -> training rows -> prompts -> `capture.json`.
 
-The rows that were made lie in the run's folder on the host, `captured/train` and `captured/heldout`: states are large,
-and the standalone test that reads them runs there.
+The rows that were made lie in the run's folder on the host: `captured/train` (training rows), `captured/answered`
+(answers to training prompts) and `captured/heldout` (answers to held-out ones). States are large, and the standalone
+test that reads them runs there.
 """
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 import torch
 
@@ -35,6 +37,8 @@ from remote_payload.standalone.rows.row import Row
 
 RESULT_NAME = "capture.json"
 FOLDER = "captured"
+Split = Literal["train", "answered", "heldout"]
+SPLITS: tuple[Split, ...] = ("train", "answered", "heldout")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +71,11 @@ class _Capture:
         self._target, self._draft = config_text(job.model), config_text(job.draft)
         self._sizes = sizes_of(self._target, self._draft)
         self._rows, self._skipped = training_rows(job, self._sizes)
-        self._prompts: tuple[Prompt, ...] = () if job.prompts is None else _prompts(job)
+        trained_on = None if job.heldout_prompts is None else job.prompts
+        self._prompts: dict[str, tuple[Prompt, ...]] = {
+            "answered": _prompts(job, trained_on),
+            "heldout": _prompts(job, job.heldout_prompts or job.prompts),
+        }
         self._identifier = Identifier(job.states, embedding_of(job.model, self._sizes))
         self._width: int | None = None
 
@@ -90,7 +98,8 @@ class _Capture:
         made: list[CapturedRows] = []
         running = self._running(method)
         try:
-            made = [self._split(running, split) for split in ("train", "heldout")]
+            made = [self._split(running, split) for split in SPLITS]
+            _require_some(made)
         except NotReturnedError as refused:
             result = replace(result, method="none", why_not=f"the server returns no states: {refused}")
         finally:
@@ -118,24 +127,22 @@ class _Capture:
             self._journal.phase("stop")
         return running.stop()
 
-    def _split(self, running: Running, split: str) -> CapturedRows:
-        """Fetch one split's rows. Raises NotReturnedError, JobFailure(server); one where no row came at all."""
-        name: Callable[..., Iterator[_Wanted]] = self._training if split == "train" else self._heldout
-        asked = len(self._rows) if split == "train" else len(self._prompts)
+    def _split(self, running: Running, split: Split) -> CapturedRows:
+        """Fetch one split's rows. Raises NotReturnedError, JobFailure(server)."""
+        asked = len(self._rows) if split == "train" else len(self._prompts[split])
         writer = RowWriter(self._folder.parent / FOLDER / split) if asked else None
         skipped = list(self._skipped) if split == "train" else []
         if writer is not None:
             self._journal.phase(split, f"{asked} row(s)")
-            for number, wanted in enumerate(name(running, skipped)):
+            rows = self._training() if split == "train" else self._answers(running, self._prompts[split], skipped)
+            for number, wanted in enumerate(rows):
                 self._tell(split, number, asked)
                 try:
                     self._keep(fetch(running, wanted.tokens, self._job.request_timeout_s), wanted, writer)
                 except (RowRefusedError, ValueError) as error:
                     skipped.append(f"{wanted.source}: {error}")
-            if not writer.rows:
-                raise server_failure(f"not one of {asked} row(s) could be had", details=tuple(skipped[:5]))
         return CapturedRows(
-            split="train" if split == "train" else "heldout",
+            split=split,
             folder="" if writer is None else str(writer.folder),
             rows=0 if writer is None else writer.rows,
             tokens=0 if writer is None else writer.tokens,
@@ -150,21 +157,24 @@ class _Capture:
         if wanted.row is not None:
             self._identifier.add(states, wanted.row)
 
-    def _training(self, _running: Running, _skipped: list[str]) -> Iterator[_Wanted]:
+    def _training(self) -> Iterator[_Wanted]:
         for row in self._rows:
             tokens = tuple(row.tokens[: self._job.max_tokens].tolist())
             prompt = min(max(1, row.prompt_tokens), len(tokens) - 1)
             yield _Wanted(tokens=tokens, prompt=prompt, source=row.source or row.name, row=row)
 
-    def _heldout(self, running: Running, skipped: list[str]) -> Iterator[_Wanted]:
-        for one in self._prompts:
+    def _answers(self, running: Running, prompts: Sequence[Prompt], skipped: list[str]) -> Iterator[_Wanted]:
+        job = self._job
+        for one in prompts:
             prompt, source = one.input_ids or (), f"prompt {workload.prompt_digest(one)} greedy"
             try:
-                answer = answer_of(running, prompt, self._job.max_new_tokens, self._job.request_timeout_s)
+                answer = answer_of(
+                    running, prompt, job.max_new_tokens, job.request_timeout_s, ignore_eos=job.ignore_eos
+                )
             except RowRefusedError as error:
                 skipped.append(f"{source}: {error}")
                 continue
-            tokens = (*prompt, *answer)[: self._job.max_tokens]
+            tokens = (*prompt, *answer)[: job.max_tokens]
             if len(tokens) <= len(prompt):
                 skipped.append(f"{source}: its {len(prompt)} tokens leave no room for an answer")
                 continue
@@ -176,12 +186,21 @@ class _Capture:
         )
 
 
-def _prompts(job: CaptureJob) -> tuple[Prompt, ...]:
-    """The held-out prompts as token ids. Raises JobFailure(rows, job)."""
-    found = workload.load(job.bench(()), 0)
+def _require_some(made: Sequence[CapturedRows]) -> None:
+    """Raise JobFailure(server) where no row came at all."""
+    if not any(split.rows for split in made):
+        skipped = tuple(reason for split in made for reason in split.skipped)
+        raise server_failure(f"not one of {sum(one.asked for one in made)} row(s) could be had", details=skipped[:5])
+
+
+def _prompts(job: CaptureJob, file: str | None) -> tuple[Prompt, ...]:
+    """The prompts of a file as token ids, drawn as a served benchmark does. Raises JobFailure(rows, job)."""
+    if file is None:
+        return ()
+    found = workload.load(replace(job.bench(()), prompts=file), 0)
     if found.form != "token_ids":
         raise job_failure(
-            f"`prompts` must hold `input_ids`, found: {found.form}",
+            f"prompts must hold `input_ids`, found {found.form} in: {file}",
             hint="a merged JSONL of the data's own format is one; `n_prompt_tokens` says where a prompt ends",
         )
     workload.require_vocabulary(found, job.model)
