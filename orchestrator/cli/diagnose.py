@@ -32,6 +32,7 @@ CANNOT_TELL = 3
 @click.option("--rows", help="Folder of captured training rows, on the host.")
 @click.option("--merged", help="Merged JSONL of the rows, on the host; its prompts are asked as training prompts.")
 @click.option("--states", help="HF hidden_states index of each captured state, e.g. 0,2,4,5 or embed,2,4,5.")
+@click.option("--trained", help="The states that the drafter was trained on, as its trainer says, e.g. embed,2,4.")
 @click.option("--heldout", help="Folder of captured rows the drafter was not trained on, on the host.")
 @click.option("--heldout-merged", help="Merged JSONL of the held-out rows, on the host.")
 @click.option("--heldout-prompts", help="JSONL of prompts the drafter was not trained on, on the host.")
@@ -126,6 +127,8 @@ def _asked(flags: dict[str, Any]) -> "Asked":
         draft=flags["draft"],
         samples={key: flags[key] for key in SAMPLES if flags[key] is not None},
         serving={"model": flags["model"], "draft": flags["draft"], **serving},
+        trained=flags["trained"],
+        only_training=prompts is not None and heldout is None,
         job_file=flags["job_file"],
         deep=flags["deep"],
         budget_s=None if budget is None else duration_s(budget, "--budget"),

@@ -16,10 +16,13 @@ LONGEST_ID = 60
 """Characters of a diagnosis's id: its stages' run ids are made of it."""
 SAMPLES = ("rows", "merged", "states", "heldout", "heldout_merged")
 """Flags that the standalone test alone takes."""
+LONGEST_DRAFT = 16
+"""Tokens that a draft has at most where nobody says how many steps are made."""
+LONGEST_PROMPT = 512
+"""Tokens of a prompt that are captured with its answer, unless eagle3.toml says another `max_tokens`."""
 OF_SERVER = ("model", "draft", "algorithm", "num_steps", "eagle_topk", "num_draft_tokens", "tp", "dtype",
              "quantization", "context_length", "mem_fraction", "server_args", "server_environment", "exec_prefix",
-             "server_python", "attach_url", "api_key_env", "port", "ready_timeout_s", "request_timeout_s",
-             "max_new_tokens")  # fmt: skip
+             "server_python", "attach_url", "api_key_env", "port", "ready_timeout_s", "request_timeout_s")  # fmt: skip
 """Settings of a served benchmark that name its server: a capture starts the same one."""
 
 
@@ -34,6 +37,10 @@ class Asked:
     """Of `SAMPLES`."""
     serving: Mapping[str, Any] = field(default_factory=dict)
     """Flags of `run bench`, `model` and `draft` among them."""
+    trained: str | None = None
+    """The states that the drafter was trained on, as the trainer says, e.g. `embed,2,4`."""
+    only_training: bool = False
+    """Whether the prompts are training prompts where no held-out ones stand beside them."""
     job_file: Path | None = None
     """A job file of the served benchmark."""
     deep: bool = False
@@ -44,6 +51,11 @@ class Asked:
     def __post_init__(self) -> None:
         if len(self.diagnosis_id) > LONGEST_ID:
             raise UsageError(f"a diagnosis's id has at most {LONGEST_ID} characters, found: {self.diagnosis_id}")
+
+    @property
+    def trained_states(self) -> tuple[int, ...] | None:
+        """`trained` as HF `hidden_states` indices. Raises JobFileError."""
+        return None if self.trained is None else tuple(jobfile.parse_states(self.trained, "--trained"))
 
     @property
     def has_rows(self) -> bool:
@@ -63,15 +75,28 @@ class Asked:
         return jobfile.plan("bench", config, self.job_file, {**self.serving, **changes})
 
     def capture(self, config: Config) -> PlannedJob:
-        """The capture from the same server. Raises JobFileError."""
+        """The capture from the same server, of answers to the same prompts. Raises JobFileError.
+
+        Its answers go on past what is served, so that the last draft of a request is judged whole.
+        """
         served = self.serve(config).job
         assert isinstance(served, BenchJob)
         base = BenchJob(model="target")
         server = {key: getattr(served, key) for key in OF_SERVER if getattr(served, key) != getattr(base, key)}
         listed = {key: list(value) if isinstance(value, tuple) else value for key, value in server.items()}
         samples = {key: self.samples.get(key) for key in ("rows", "merged", "states")}
-        prompts = served.heldout_prompts or (None if served.prompts in ("bundled", "random") else served.prompts)
-        return jobfile.plan("capture", config, None, {**listed, **samples, "prompts": prompts})
+        tokens = served.max_new_tokens + max(LONGEST_DRAFT, served.num_steps or 0) + 1
+        answers = {
+            "prompts": None if served.prompts in ("bundled", "random") else served.prompts,
+            "heldout_prompts": served.heldout_prompts,
+            "max_prompts": served.max_prompts,
+            "seed": served.seed,
+            "max_new_tokens": tokens,
+            "ignore_eos": True,
+        }
+        told = {"trained": self.trained} if self.has_rows else {}
+        longest = config.jobs.get("capture", {}).get("max_tokens", LONGEST_PROMPT + tokens)
+        return jobfile.plan("capture", config, None, {**listed, **samples, **answers, **told, "max_tokens": longest})
 
     def with_draft(self, draft: str, suffix: str) -> "Asked":
         """The same about another folder of the drafter; plain decoding is as fast as it was, and not run again."""

@@ -4,7 +4,10 @@ from collections.abc import Iterator
 
 from orchestrator.compare.served import LoadFigures
 from orchestrator.compare.served_acceptance import acceptance
-from orchestrator.diagnosing.replay import served_states
+from orchestrator.compare.step_cost import StepCost, known_cost, stored_costs
+from orchestrator.config import Config
+from orchestrator.diagnosing.asked import Asked
+from orchestrator.diagnosing.replay import rows_of
 from orchestrator.diagnosing.results import Results
 from orchestrator.diagnosis.decision.foretelling import Asked as Walked
 from orchestrator.diagnosis.decision.foretelling import foretell
@@ -19,6 +22,7 @@ from orchestrator.diagnosis.decision.inputs import (
     ServedSplit,
     SplitName,
 )
+from orchestrator.diagnosis.measured import Split
 from orchestrator.records import RunRecord
 from orchestrator.report.bench_content import BenchReport
 from orchestrator.review import review
@@ -36,16 +40,17 @@ def take(stage: str, record: RunRecord, store: Store, tag: str, results: Results
         results.captured = read_capture(store.run_dir(record.run_id))
 
 
-def known_of(results: Results, store: Store) -> Known:
-    """Everything the stages brought home. Raises StoreError, InvalidRunError where a result is broken."""
+def known_of(asked: Asked, config: Config, results: Results, store: Store) -> Known:
+    """Everything the stages brought home. Raises StoreError, InvalidRunError where a result is broken, ConfigError."""
     offline = _offline(results.succeeded("offline"), store)
-    served = _served(results.succeeded("serve"), store)
+    served = _served(asked, results.succeeded("serve"), store)
     return Known(
         offline=offline,
         served=served,
-        predicted=tuple(_predicted(results, store, served)),
-        fed=_fed(results),
+        predicted=tuple(_predicted(asked, results, store, served)),
+        fed=_fed(asked, results),
         resolved=_resolved(results),
+        cost=None if offline is None else _cost(offline, config),
     )
 
 
@@ -56,11 +61,22 @@ def _offline(record: RunRecord | None, store: Store) -> Offline | None:
     return Offline(run_id=record.run_id, measured=report.measured, wiring=report.wiring, diagnosis=report.diagnosis)
 
 
-def _served(record: RunRecord | None, store: Store) -> Served | None:
+def _cost(offline: Offline, config: Config) -> StepCost | None:
+    """`[[step_costs]]` of eagle3.toml for this target and device."""
+    result = offline.measured.result
+    return known_cost(
+        stored_costs(config.step_costs, str(config.path)),
+        target=result.checkpoint.target,
+        target_class=result.declared.target_class,
+        device=result.device_name,
+    )
+
+
+def _served(asked: Asked, record: RunRecord | None, store: Store) -> Served | None:
     report = None if record is None else review(store, record).bench
     if record is None or report is None:
         return None
-    splits = tuple(_splits(record.run_id, report))
+    splits = tuple(_splits(asked, record.run_id, report))
     return Served(
         run_id=record.run_id,
         result=report.result,
@@ -70,7 +86,7 @@ def _served(record: RunRecord | None, store: Store) -> Served | None:
     )
 
 
-def _splits(run_id: str, report: BenchReport) -> Iterator[ServedSplit]:
+def _splits(asked: Asked, run_id: str, report: BenchReport) -> Iterator[ServedSplit]:
     """The speculating side at its lowest load, training and held-out prompts apart where the run told them apart."""
     loads = [load for load in report.figures.loads if load.side == "spec" and load.requests]
     if not loads:
@@ -79,7 +95,8 @@ def _splits(run_id: str, report: BenchReport) -> Iterator[ServedSplit]:
     border = report.result.workload.heldout_from
     parts: dict[SplitName, list[RequestSample]] = {}
     for request in load.requests:
-        name: SplitName = "train" if border is not None and request.prompt < border else "held-out"
+        trained = asked.only_training if border is None else request.prompt < border
+        name: SplitName = "train" if trained else "held-out"
         parts.setdefault(name, []).append(request)
     for name, requests in parts.items():
         contents = report.result.workload.prompt_sha256
@@ -97,34 +114,53 @@ def _resolved(results: Results) -> Resolved | None:
     return None if found is None or found.rule is None else resolved_of(found)
 
 
-def _fed(results: Results) -> Fed | None:
+def _fed(asked: Asked, results: Results) -> Fed | None:
     """What the server surely feeds, as states of the training rows."""
     found, record = results.captured, results.succeeded("capture")
-    return None if found is None or record is None else fed_of(found, record.run_id)
+    return None if found is None or record is None else fed_of(found, record.run_id, asked.trained_states)
 
 
-def _predicted(results: Results, store: Store, served: Served | None) -> Iterator[Predicted]:
-    """The served reading walked over the rows that a capture made of prompts and answers."""
+def _predicted(asked: Asked, results: Results, store: Store, served: Served | None) -> Iterator[Predicted]:
+    """The served reading, and the best one, walked over the rows that a capture made of prompts and answers."""
     record, captured = results.succeeded("replay"), results.captured
-    if record is None or captured is None or served is None or served_states(captured) is None:
+    if record is None or captured is None or served is None:
         return
     report = review(store, record).standalone
     steps = served.figures.draft.num_steps
     if report is None or steps is None or report.wiring.declared is None:
         return
-    workload = served.result.workload
+    measured = report.measured
+    names: tuple[SplitName, ...] = ("train", "held-out")
+    if rows_of(captured, "answered") is None or rows_of(captured, "heldout") is None:
+        alone = rows_of(captured, "answered") is not None or asked.only_training
+        names = ("train",) if alone else ("held-out",)
+    for name, rows in zip(names, (measured.train, measured.heldout), strict=False):
+        walked = None if rows is None else _walked(name, rows, served, steps)
+        if rows is None or walked is None:
+            continue
+        dtype = report.result.dtype
+        declared, best = report.wiring.declared.facts, report.wiring.best.facts
+        yield foretell(declared, rows, walked, part="as served", run_id=record.run_id, dtype=dtype)
+        if best.name in rows.figures:
+            yield foretell(best, rows, walked, part="best", run_id=record.run_id, dtype=dtype)
+
+
+def _walked(name: SplitName, rows: Split, served: Served, steps: int) -> Walked | None:
+    """What was asked of the prompts that rows were made of; None = this split was not served."""
+    split, workload = served.split(name), served.result.workload
+    if split is None:
+        return None
     places = {digest: index for index, digest in enumerate(workload.prompt_sha256)}
-    prompts = {}
-    for row in report.measured.train.rows:
-        words = (row.source or "").split()
-        if len(words) > 1 and words[1] in places:
-            prompts[row.name] = places[words[1]]
-    walked = Walked(split="held-out", prompts=prompts, steps=steps, max_new_tokens=workload.max_new_tokens)
-    yield foretell(
-        report.wiring.declared.facts,
-        report.measured.train,
-        walked,
-        part="as served",
-        run_id=record.run_id,
-        dtype=report.result.dtype,
+    sources = {row.name: (row.source or "").split() for row in rows.rows}
+    ends = {
+        item.prompt: item.completion_tokens
+        for item in split.requests
+        if item.error is None and item.completion_tokens is not None
+    }
+    return Walked(
+        split=name,
+        prompts={row: places[words[1]] for row, words in sources.items() if len(words) > 1 and words[1] in places},
+        steps=steps,
+        max_new_tokens=workload.max_new_tokens,
+        ends=ends,
     )

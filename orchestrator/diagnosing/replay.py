@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from orchestrator import jobfile
 from orchestrator.config import Config
+from orchestrator.diagnosis.served_states import judge_capture
 from orchestrator.jobfile import PlannedJob
 from remote_payload.schema import BenchJob
 from remote_payload.schema.capture import CapturedRows, CaptureResult
@@ -22,9 +23,9 @@ def replay_job(asked: "Asked", config: Config, done: "Results") -> PlannedJob | 
         return result.why_not
     if asked.draft is None:
         return "it takes the drafter's folder (--draft)"
-    made = rows_of(result, "heldout")
-    if made is None:
-        return "no prompt was answered and captured (--heldout-prompts)"
+    made = [rows for split in ("answered", "heldout") if (rows := rows_of(result, split)) is not None]
+    if not made:
+        return "no prompt was answered and captured (--merged, --prompts, --heldout-prompts)"
     states = served_states(result)
     if states is None:
         return "the served states are like none that were captured: nobody knows how to name them"
@@ -33,7 +34,8 @@ def replay_job(asked: "Asked", config: Config, done: "Results") -> PlannedJob | 
     flags = {
         "draft": asked.draft,
         "target": asked.model,
-        "rows": made.folder,
+        "rows": made[0].folder,
+        "heldout": made[1].folder if len(made) > 1 else None,
         "states": list(states),
         "sweep": "wiring",
         "capture_rows": 0,
@@ -48,9 +50,14 @@ def rows_of(result: CaptureResult, split: str) -> CapturedRows | None:
 
 
 def served_states(result: CaptureResult) -> tuple[int, ...] | None:
-    """HF `hidden_states` index of each served state, in order; None where one of them could not be named."""
-    states = tuple(
-        next((match.state for match in served.matches[:1] if match.state is not None), None) for served in result.served
-    )
-    known = tuple(state for state in states if state is not None)
-    return known if states and len(known) == len(states) else None
+    """HF `hidden_states` index of each served state, in order; None where one of them cannot be named.
+
+    Where there was nothing to compare them with, the rule of the installed source names them.
+    """
+    judged = judge_capture(result)
+    states = tuple(state for state in judged.states if state is not None)
+    if states and len(states) == len(judged.states):
+        return states
+    named = judged.rule.states
+    whole = named is not None and result.width == len(named) * (result.hidden_size or 0)
+    return named if judged.verdict == "not_compared" and not result.served and whole else None

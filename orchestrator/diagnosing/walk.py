@@ -61,7 +61,7 @@ def diagnose(
         error = failure_of(record)
         if error is not None:
             tell(Note(name=stage.name, text=f"{record.phase}, and the next stage goes on: {error.message}"))
-        known = known_of(results, store)
+        known = known_of(asked, config, results, store)
         decision = decide(known)
         tell(Note(name=stage.name, text=decision.headline))
     return Diagnosed(asked=asked, known=known, decision=decision, results=results)

@@ -21,6 +21,8 @@ class Asked:
     steps: int
     """How many drafts a step it makes."""
     max_new_tokens: int
+    ends: Mapping[int, int] = field(default_factory=dict)
+    """Tokens out at which the answer to a prompt ended by itself, before `max_new_tokens`."""
     outputs: Mapping[int, Sequence[int]] = field(default_factory=dict)
     """Each prompt's response as the row holds it, where that is known."""
 
@@ -44,7 +46,8 @@ def foretell(
         prompt = asked.prompts.get(chains.row.name)
         if prompt is None or chains.steps < asked.steps:
             continue
-        walks = serving_walks(chains, depth=asked.steps, max_new_tokens=asked.max_new_tokens)
+        limit = min(asked.max_new_tokens, asked.ends.get(prompt, asked.max_new_tokens))
+        walks = serving_walks(chains, depth=asked.steps, max_new_tokens=limit)
         if len(walks) != 1:
             continue
         output = asked.outputs.get(prompt)

@@ -175,3 +175,14 @@ def test_what_follows_no_walk_is_held_against_none():
 def test_a_prediction_in_bfloat16_expects_no_identity():
     found = decide(sound(predicted=predicted(dtype="bfloat16")))
     assert found.verdict == "healthy"
+
+
+def test_an_answer_that_ended_by_itself_is_walked_to_its_end():
+    test = offline()
+    name = test.measured.train.rows[3].name
+    asked = Asked(split="train", prompts={name: 7}, steps=3, max_new_tokens=64, ends={7: 20})
+    (told,) = foretell(test.wiring.best.facts, test.measured.train, asked, part="best", run_id="r").requests
+    assert told.tokens == 20
+    late = replace(asked, ends={7: 90, 8: 1})
+    (told,) = foretell(test.wiring.best.facts, test.measured.train, late, part="best", run_id="r").requests
+    assert told.tokens == 64

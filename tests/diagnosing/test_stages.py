@@ -1,0 +1,126 @@
+"""What each stage of a diagnosis is asked to do, by what is known before it."""
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.config import Config
+from orchestrator.diagnosing.asked import LONGEST_DRAFT, LONGEST_PROMPT, Asked
+from orchestrator.diagnosing.replay import replay_job, served_states
+from orchestrator.diagnosing.results import Results
+from orchestrator.diagnosing.stages import STAGES
+from orchestrator.errors import UsageError
+from remote_payload.schema import BenchJob, StandaloneJob
+from remote_payload.schema.capture import CapturedRows, CaptureResult
+from remote_payload.schema.capture_job import CaptureJob
+from tests.diagnosis.test_served_states import fed
+
+CONFIG = Config()
+
+
+def asked(**changes: Any) -> Asked:
+    serving = {"model": "/t", "draft": "/d", "prompts": "/p", "heldout_prompts": "/h", "num_steps": 3, **changes}
+    samples = {"rows": "/r", "states": "embed,2,4,5"}
+    return Asked(diagnosis_id="d", model="/t", draft="/d", samples=samples, serving=serving)
+
+
+def made(split: Any, rows: int = 4) -> CapturedRows:
+    return CapturedRows(split=split, folder=f"/captured/{split}", rows=rows, tokens=9 * rows, asked=4)
+
+
+def replayed(result: CaptureResult, about: Asked | None = None) -> StandaloneJob | str:
+    planned = replay_job(about or asked(), CONFIG, Results(captured=result))
+    if isinstance(planned, str):
+        return planned
+    assert isinstance(planned.job, StandaloneJob)
+    return planned.job
+
+
+def captured(about: Asked) -> CaptureJob:
+    job = about.capture(CONFIG).job
+    assert isinstance(job, CaptureJob)
+    return job
+
+
+def test_the_capture_asks_what_is_served_and_answers_longer() -> None:
+    about = asked(seed=7, max_prompts=5, max_new_tokens=100, server_args=["--x"], repeats=3, tp=2)
+    job, served = captured(about), about.serve(CONFIG).job
+    assert isinstance(served, BenchJob)
+    for name in ("prompts", "heldout_prompts", "seed", "max_prompts", "server_args", "tp", "num_steps"):
+        assert getattr(job, name) == getattr(served, name), name
+    assert job.max_new_tokens >= served.max_new_tokens + 3 + 1  # the last draft is judged whole
+    assert job.ignore_eos  # also behind an answer's own end
+    assert job.max_tokens == LONGEST_PROMPT + job.max_new_tokens
+    deep = captured(asked(num_steps=40, eagle_topk=1, num_draft_tokens=41, max_new_tokens=100))
+    assert deep.max_new_tokens == 141
+    assert captured(asked(max_new_tokens=100)).max_new_tokens == 100 + LONGEST_DRAFT + 1
+
+
+def test_the_capture_of_prompts_that_nobody_else_has() -> None:
+    assert captured(asked(prompts="bundled", heldout_prompts=None)).prompts is None
+    told = dataclasses.replace(asked(), trained="embed,2,4")
+    assert captured(told).trained == told.trained_states == (0, 2, 4)
+
+
+def test_eagle3_toml_bounds_what_is_captured() -> None:
+    settings = Config(path=Path("eagle3.toml"), jobs={"capture": {"max_tokens": 300}})
+    job = asked().capture(settings).job
+    assert isinstance(job, CaptureJob)
+    assert job.max_tokens == 300
+
+
+@pytest.mark.parametrize(
+    ("splits", "rows", "heldout"),
+    [
+        (("train", "answered", "heldout"), "/captured/answered", "/captured/heldout"),
+        (("train", "heldout"), "/captured/heldout", None),
+        (("answered",), "/captured/answered", None),
+    ],
+)
+def test_the_replay_reads_what_was_answered(splits: tuple[str, ...], rows: str, heldout: str | None) -> None:
+    job = replayed(fed(2, 4, 5, made=tuple(made(split) for split in splits)))
+    assert isinstance(job, StandaloneJob)
+    assert (job.rows, job.heldout, job.states, job.steps) == (rows, heldout, (2, 4, 5), 3)
+
+
+@pytest.mark.parametrize(
+    ("result", "words"),
+    [
+        (fed(2, 4, 5, why_not="SGLang 0.4.5 cannot", served=()), "SGLang 0.4.5 cannot"),
+        (fed(2, 4, 5, made=(made("train"), made("heldout", rows=0))), "no prompt was answered"),
+        (fed(2, 4, 9, made=(made("heldout"),)), "nobody knows how to name them"),
+    ],
+)
+def test_why_nothing_is_replayed(result: CaptureResult, words: str) -> None:
+    assert words in str(replayed(result))
+
+
+def test_states_without_training_rows_are_named_by_the_rule() -> None:
+    known = fed(2, 4, 5, served=(), compared_tokens=0, hidden_size=8, width=24)
+    assert served_states(known) == (2, 4, 5)
+    assert served_states(dataclasses.replace(known, width=16)) is None  # not as many as the rule says
+    assert served_states(dataclasses.replace(known, draft_config=None, rule=None)) is None
+
+
+@pytest.mark.parametrize(
+    ("stage", "about", "words"),
+    [
+        ("offline", dataclasses.replace(asked(), samples={}), "no captured training rows"),
+        ("offline", dataclasses.replace(asked(), model=None), "both models"),
+        ("capture", dataclasses.replace(asked(), model=None), "--model"),
+        ("capture", dataclasses.replace(asked(prompts="bundled", heldout_prompts=None), samples={}), "give `--rows`"),
+        ("replay", asked(), "no server told"),
+    ],
+)
+def test_why_a_stage_is_left_out(stage: str, about: Asked, words: str) -> None:
+    (found,) = (item for item in STAGES if item.name == stage)
+    planned = found.plan(about, CONFIG, Results())
+    assert isinstance(planned, str)
+    assert words in planned
+
+
+def test_an_id_that_leaves_no_room_for_the_stages() -> None:
+    with pytest.raises(UsageError, match="at most 60 characters"):
+        dataclasses.replace(asked(), diagnosis_id="x" * 61)
