@@ -15,6 +15,7 @@ from orchestrator.compare.matching import case_words, having, matched
 from orchestrator.compare.pairing import Barred, compare_metrics
 from orchestrator.compare.pooling import Case, Operand, pooled
 from orchestrator.compare.same_work import flushed_otherwise, same_numbers, unlike_work
+from orchestrator.compare.shared_results import on_both_sides
 from orchestrator.compare.statistics import adjust, with_bootstrap
 from orchestrator.errors import UsageError
 from orchestrator.records.measurement import Measurement
@@ -26,12 +27,14 @@ WEIGHT: tuple[Verdict, ...] = (
     "improved",
     "changed",
     "small change",
-    "inconclusive",
     "single run",
+    "inconclusive",
     "equivalent",
     "the same run",
 )
-"""Which verdict stands for several: the first that is among them."""
+"""Which verdict stands for several: the first that is among them.
+
+What was not judged at all weighs more than what was and cannot be told: its change may be of any size."""
 UNSURE: tuple[Verdict, ...] = ("inconclusive", "single run")
 
 
@@ -99,6 +102,7 @@ def _compared(ours: Operand, theirs: Operand, asked: Asked) -> SetComparison:
         *dict.fromkeys((*theirs.notes, *ours.notes)),
         *pairs.notes,
         *(_shared(ours, theirs) if any(a.case == b.case for a, b in pairs.pairs) else []),
+        *on_both_sides(ours.sets, theirs.sets),
         *_mixed(ours, mine),
         *_mixed(theirs, other),
         *_unvaried(cases, asked),

@@ -29,7 +29,8 @@ def verdict_lines(found: SetComparison, asked: Asked, names: Names = KEYS) -> li
         return [f"{found.verdict.capitalize()}: {ours} against {theirs}{_why(found, names)}", *_hints(found)]
     case, item = led
     unsure = _unsure(case, item, asked)
-    opening = _opening(found, condition(case), [names.metric(one.metric.name) for one in unsure])
+    untold = [] if item.verdict in UNSURE else [names.metric(one.metric.name) for one in unsure]
+    opening = _opening(found, condition(case), untold)
     if is_forced(found, asked):
         opening = f"Forced: {opening[0].lower()}{opening[1:]}"
     lines = [f"{opening}: {sentence(case, item, (ours, theirs), names)}"]
@@ -57,9 +58,11 @@ def verdict_lines(found: SetComparison, asked: Asked, names: Names = KEYS) -> li
 
 def _unsure(case: CaseComparison, leading: Comparison, asked: Asked) -> list[Comparison]:
     """What else would decide at the load that the verdict is of, and could not be judged: no verdict speaks for it."""
-    if leading.verdict in UNSURE:
-        return []
-    return [item for item in case.comparisons if item.verdict in UNSURE and decides(item, asked, case.comparisons)]
+    return [
+        item
+        for item in case.comparisons
+        if item is not leading and item.verdict in UNSURE and decides(item, asked, case.comparisons)
+    ]
 
 
 def _not_compared(case: CaseComparison, asked: Asked, names: Names) -> list[str]:

@@ -121,15 +121,25 @@ def definition(case: CaseComparison, metric: str) -> str:
 
 
 def leading(found: SetComparison, asked: Asked) -> tuple[CaseComparison, Comparison] | None:
-    """The comparison that made the verdict, with its load; None where nothing decides."""
-    for case in found.cases:
-        is_barred = case.ours.invalid or case.theirs.invalid or (case.hard and not asked.force)
-        if case.verdict != found.verdict or is_barred:
-            continue
-        for item in case.comparisons:
-            if decides(item, asked, case.comparisons) and item.verdict == case.verdict:
-                return case, item
-    return None
+    """The comparison that made the verdict, with its load; None where nothing decides.
+
+    Of several the first; where nothing could be told the largest change, in margins: it is what to look into.
+    """
+    made = [
+        (case, item)
+        for case in found.cases
+        if case.verdict == found.verdict and not (case.ours.invalid or case.theirs.invalid)
+        if asked.force or not case.hard
+        for item in case.comparisons
+        if decides(item, asked, case.comparisons) and item.verdict == case.verdict
+    ]
+    if not made:
+        return None
+    return max(made, key=lambda one: _in_margins(one[1])) if found.verdict in UNSURE else made[0]
+
+
+def _in_margins(item: Comparison) -> float:
+    return abs(item.change.value or 0.0) / (item.margin or 1.0)
 
 
 def sentence(case: CaseComparison, item: Comparison, labels: tuple[str, str], names: Names = KEYS) -> str:

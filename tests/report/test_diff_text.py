@@ -201,3 +201,23 @@ def test_a_table_by_a_circumstance() -> None:
     assert second is not None
     assert second.comparison is not None
     assert second.comparison.verdict == "improved"
+
+
+def test_an_unsure_headline_tells_the_largest_change_and_every_other_one() -> None:
+    """Acceptance that did not change hides no throughput that fell by two thirds and was measured on one start."""
+    asked = Asked()
+
+    def one_start(speed: float, label: str) -> Operand:
+        y = tuple(speed + step / 10 for step in range(5))
+        few = lengths([60.0, 61.0, 62.0], [30.0, 30.0, 30.0])
+        starts = dataclasses.replace(throughputs(*y), clusters=("one start",) * 5)
+        slow = dataclasses.replace(throughputs(100.0), keys=("alone",))
+        loads = (measurement(slow, case=PLAIN), measurement(few, starts))
+        return side(*loads, label=label)
+
+    found = compare_sets(one_start(20.0, "new"), one_start(56.8, "old"), asked)
+    first, second, *_ = verdict_lines(found, asked)
+    assert found.verdict == "single run"
+    assert first.startswith("Single run, not tested: output_throughput_tok_s at side=spec concurrency=1: 20.2 tok/s")
+    assert "-64.6 %" in first
+    assert second.startswith("inconclusive: accept_length_pooled at side=spec concurrency=1: ")
