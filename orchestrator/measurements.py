@@ -25,7 +25,7 @@ from orchestrator.store.layout import KEY, MEASUREMENTS, is_imported
 from orchestrator.store.results import read_harness, read_machine
 from remote_payload.rundir import RUN_ID_PATTERN, RunDir
 
-EXTRACTION = 2
+EXTRACTION = 3
 """Goes up where the same result files give other measurements."""
 
 

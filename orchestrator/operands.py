@@ -21,6 +21,7 @@ from pathlib import Path
 
 from orchestrator.compare.pooling import Operand
 from orchestrator.compare.possible import asked_again
+from orchestrator.compare.shared_results import shared_within
 from orchestrator.errors import InvalidRunError, NotFoundError, StoreError, UsageError
 from orchestrator.measured_files import file_set
 from orchestrator.measurements import set_of_run
@@ -35,7 +36,7 @@ _SET = re.compile(rf"({'|'.join(JOBS)})(?:@([^~@]+?))?(?:~([1-9][0-9]{{0,5}}))?(
 
 
 def operand(store: Store, word: str) -> Operand:
-    """What a word means; what is named twice counts once, with a note.
+    """What a word means; a run that is named twice, or a result that two runs hold, counts once, with a note.
 
     Raises NotFoundError with the closest names, UsageError, InvalidRunError also where two different runs have one id,
     StoreError.
@@ -59,7 +60,9 @@ def operand(store: Store, word: str) -> Operand:
                 hint="runs are told apart by their ids; compare the two with each other: diff A B",
             )
     label = word if len(parts) > 1 or len(sets) > 1 else next(iter(sets))
-    return Operand(label=label, sets=tuple(sets.values()), word=word, notes=tuple(notes))
+    return Operand(
+        label=label, sets=tuple(sets.values()), word=word, notes=(*notes, *shared_within(tuple(sets.values())))
+    )
 
 
 def baseline_operand(store: Store, name: str) -> Operand:

@@ -48,6 +48,8 @@ def expect(reference: str, job_file: Path | None, thats: tuple[str, ...], junit:
         conditions = _conditions(store, reference, job_file, thats)
         measured = operand(store, reference)
         found = judged_on(store, measured, conditions)
+    for note in measured.notes:
+        console.note(note)
     run_ids = tuple(one.run_id for one in measured.sets)
     if junit is not None:
         save_junit(reference, found, junit, run_ids)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from orchestrator.compare.possible import asked_again
+from orchestrator.compare.shared_results import each_result_once
 from orchestrator.compare.statistics import merge_series
 from orchestrator.records.measurement import Fact, Measurement, MeasurementSet, Series
 
@@ -24,8 +25,8 @@ class Operand:
 
     @cached_property
     def measurements(self) -> tuple[Measurement, ...]:
-        """Those of all its runs; a load whose figures cannot be is none."""
-        return tuple(item for one in self.sets for item in asked_again(one).measurements)
+        """Those of all its runs, a result that several of them share once; a load whose figures cannot be is none."""
+        return tuple(item for one in each_result_once(self.sets) for item in asked_again(one).measurements)
 
     @property
     def is_typed(self) -> bool:

@@ -14,7 +14,7 @@ from orchestrator.errors import InvalidRunError
 from orchestrator.importers.row import Place, once
 from orchestrator.importers.served_by import server_of
 from orchestrator.importers.source import Source
-from orchestrator.records.measurement import Fact, Measurement, MeasurementSet, Series
+from orchestrator.records.measurement import Fact, Measurement, MeasurementSet, Result, Series
 
 HARD = (*(name for name in SERVED if name != "harness"), "failed_requests")
 """What each measurement tells, or says that the file does not."""
@@ -158,6 +158,7 @@ def _measurement(key: Mapping[str, str], points: Sequence[tuple[str, Point]], va
         arguments=_facts(some[0].arguments),
         invalid=once(text for point in some for text in (*_lost(point), *point.invalid)),
         warnings=once((*(text for point in some for text in point.warnings), *warnings, *_as_repeats(some))),
+        results=tuple(Result(key=at, sha256=point.place.digest.hex()) for at, point in points if point.place.digest),
     )
     return dataclasses.replace(found, invalid=(*found.invalid, *impossible_figures(found)))
 

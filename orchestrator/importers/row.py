@@ -1,5 +1,6 @@
 """One JSON object of a result file; every key is optional, and what is wrong is told with its place."""
 
+import hashlib
 import json
 import math
 import re
@@ -24,6 +25,8 @@ class Place:
     number: int
     no_numbers: tuple[str, ...] = ()
     """Keys whose number is NaN or infinite: no figure is made of them."""
+    digest: bytes = b""
+    """Of the result's content; empty = not told."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,7 @@ class Row:
     file: str = ""
     """The name of its file."""
     digest: bytes = b""
-    """Of its text: a row that stands there twice has the same."""
+    """Of its content: a row that stands there twice has the same."""
 
     def fail(self, key: str, expected: str) -> NoReturn:
         """Raise InvalidRunError on one key."""
@@ -89,7 +92,9 @@ class Row:
         value = self.value.get(key)
         if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
             self.fail(key, "a list of objects")
-        return tuple(Row(item, f"{self.where}: `{key}`[{n}]", n + 1, self.file) for n, item in enumerate(value))
+        return tuple(
+            Row(item, f"{self.where}: `{key}`[{n}]", n + 1, self.file, digest_of(item)) for n, item in enumerate(value)
+        )
 
     def numbers(self, key: str) -> Sequence[float] | None:
         """The finite numbers in a list; None where the key is missing, null or empty. Raises InvalidRunError."""
@@ -107,7 +112,12 @@ class Row:
     def place(self) -> Place:
         """Where it stands, and which of its numbers are none; an infinite request rate is one, of all at once."""
         odd = (name for name, value in self.value.items() if isinstance(value, float) and not math.isfinite(value))
-        return Place(self.where, self.number, tuple(name for name in odd if name != "request_rate"))
+        return Place(self.where, self.number, tuple(name for name in odd if name != "request_rate"), self.digest)
+
+
+def digest_of(value: object) -> bytes:
+    """Of what a JSON value says, however it was written."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True, separators=(",", ":")).encode()).digest()
 
 
 def in_words(value: object) -> str | None:

@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any
 
 from orchestrator.errors import InvalidRunError
-from orchestrator.importers.row import Row, shown
+from orchestrator.importers.row import Row, digest_of, shown
 
 MAX_ROWS = 10_000
 MAX_OBJECT = 32 << 20
@@ -26,6 +26,7 @@ _SECRET = re.compile(
     rb"""(?!None\b|null\b|none\b|["',}\s])[^"',}\s]""",
     re.IGNORECASE,
 )
+_TOO_DEEP = "JSON that is nested too deep"
 _JSON = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:\{|\[\s*[\[{\]])")
 _TEXT = re.compile(rb"[^\s\xef\xbb\xbf]")
 
@@ -106,12 +107,12 @@ class Source:
         if second is None:
             yield from self._of_document(value, first)
             return
-        yield self._row(value, first.where, first.number, first.data)
+        yield self._row(value, first.where, first.number)
         for count, line in enumerate(itertools.chain([second], lines), 2):
             if count > MAX_ROWS:
                 raise InvalidRunError(f"{self.name}: expected at most {MAX_ROWS} results, found more")
             try:
-                yield self._row(_parsed(line.text), line.where, line.number, line.data)
+                yield self._row(_parsed(line.text), line.where, line.number)
             except ValueError as problem:
                 raise _broken(line.where, problem) from None
 
@@ -135,10 +136,13 @@ class Source:
         for number, item in enumerate(value, 1):
             yield self._row(item, f"{self.name}: entry {number}", number)
 
-    def _row(self, value: object, where: str, number: int, text: bytes = b"") -> Row:
+    def _row(self, value: object, where: str, number: int) -> Row:
         if not isinstance(value, dict):
             raise InvalidRunError(f"{where}: expected an object, found: {shown(value)}")
-        return Row(value, where, number, self.name, hashlib.sha256(text.strip() or json.dumps(value).encode()).digest())
+        try:
+            return Row(value, where, number, self.name, digest_of(value))
+        except RecursionError:
+            raise _broken(where, ValueError(_TOO_DEEP)) from None
 
     def _require_text(self) -> None:
         if _TEXT.search(self.data) is None:
@@ -152,7 +156,7 @@ def _parsed(text: str) -> object:
     try:
         return json.loads(text, object_pairs_hook=_once)
     except RecursionError:
-        raise ValueError("JSON that is nested too deep") from None
+        raise ValueError(_TOO_DEEP) from None
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

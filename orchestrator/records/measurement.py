@@ -60,6 +60,15 @@ class Series(Record):
             require(len(set(self.keys)) == len(self.keys), f"`{self.metric}`: each key once")
 
 
+class Result(Record):
+    """One result of another tool's file, by its content: a file that has grown holds its earlier results again."""
+
+    key: str
+    """As the series of its measurement name it: the run and the repeat."""
+    sha256: str
+    """Of its content, however it was written: keys in order, without white space."""
+
+
 class Measurement(Record):
     """One case of a run: a load on one side of a served benchmark, or a drafter test."""
 
@@ -77,6 +86,8 @@ class Measurement(Record):
     warnings: tuple[str, ...] = ()
     histogram: tuple[int, ...] = ()
     """Verify steps by how many drafts they accepted, pooled; empty = unknown."""
+    results: tuple[Result, ...] = ()
+    """Imported: what each repeat was read from, so that what two runs share counts once; empty = not told."""
 
     def __post_init__(self) -> None:
         names = [series.metric for series in self.series]

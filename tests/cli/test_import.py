@@ -137,6 +137,35 @@ def test_a_file_that_has_grown_names_the_run_of_its_beginning(store: Store, eagl
     assert len(store.list()) == 4
 
 
+def test_three_states_of_a_growing_file_are_one_run(store: Store, eagle: Eagle, tmp_path: Path) -> None:
+    """What two runs hold counts once: the same result three times is no three starts that agree."""
+    line = json.loads(Path(SERVING).read_text().splitlines()[0])
+    words = []
+    for name, values in (("a", (120.4, 120.9, 120.6)), ("b", (126.1, 126.6, 126.4))):
+        ids = []
+        for count in (2, 1, 3):  # in whatever order they are imported and named
+            file = tmp_path / f"{name}{count}.jsonl"
+            told = [{**line, "output_throughput": value} for value in values[:count]]
+            file.write_text("".join(json.dumps(one) + "\n" for one in told))
+            ids.append(eagle("import", str(file), "--json").json["run_id"])
+        words.append(",".join(ids))
+    found = eagle("diff", *words, "--metric", "output_throughput_tok_s", "--json").json["comparisons"][0]
+    assert found["verdict"] == "single run"
+    (row,) = found["cases"][0]["metrics"]
+    assert (row["n_reference"], row["n_this"]) == (1, 1)
+    two, one, three = words[0].split(",")
+    assert {
+        f"2 results of {two} stand in {three} as well: counted once",
+        f"1 result of {one} stands in {three} as well: counted once",
+    } <= set(found["notes"])
+    judged = eagle("expect", words[0], "--that", "output_throughput_tok_s >= 120 tok/s")
+    assert (judged.code, "3 repeats of 1 run" in " ".join(judged.out.split())) == (8, True)
+    assert f"2 results of {two} stand in {three} as well" in " ".join(judged.err.split())
+    against = eagle("diff", one, three, "--json").json["comparisons"][0]
+    (tied,) = (note for note in against["notes"] if "on the other side, as well" in note)
+    assert tied.startswith("1 result of ")
+
+
 def test_a_file_with_a_secret_is_not_kept_itself(store: Store, eagle: Eagle, tmp_path: Path) -> None:
     value = json.loads(Path(SERVING).read_text().splitlines()[0])
     value["server_info"]["api_key"] = "sk-123"

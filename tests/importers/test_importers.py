@@ -67,6 +67,17 @@ def test_an_old_line_has_fewer_keys() -> None:
     assert {fact.value for fact in one.hard if fact.name == "target"} == {None}
 
 
+def test_a_result_is_known_again_however_it_is_written() -> None:
+    pretty = measured(Source("one.json", json.dumps(dict(reversed(LINE.items())), indent=1).encode()))
+    grown = of(LINE, {**LINE, "duration": 2.0}).measurements[0].results
+    assert [result.sha256 for result in pretty.measurements[0].results] == [grown[0].sha256]
+    assert grown[0].sha256 != grown[1].sha256
+    for file in ("specforge_bench.jsonl", "vllm_serve_0.33.0.json", "aiperf_0.13.0.json", "sglang_batch_0.5.23.jsonl"):
+        for one in read(file).measurements:
+            repeats = next(item for item in one.series if item.level == "run")
+            assert [result.key for result in one.results] == list(repeats.keys), file
+
+
 def test_a_copied_line_is_no_repeat() -> None:
     found = of(LINE, LINE)
     assert series(found.measurements[0], "output_throughput_tok_s").y == (LINE["output_throughput"],)
