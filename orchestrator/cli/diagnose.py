@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from orchestrator.diagnosing.applying import Applied
     from orchestrator.diagnosing.asked import Asked
     from orchestrator.diagnosing.walk import Diagnosed
+    from orchestrator.report.redaction import Redaction
 
 SERVER = ("algorithm", "num_steps", "eagle_topk", "num_draft_tokens", "tp", "dtype", "quantization",
           "draft_quantization", "server_args", "server_environment", "server_python", "attach_url", "api_key_env",
@@ -60,6 +61,7 @@ CANNOT_TELL = 3
 @click.option("--apply-into", metavar="FOLDER", help="Where the corrected drafter goes, on the host.")
 @click.option("--redact", is_flag=True, help="No host names, user names or paths in what is printed or written.")
 @click.option("--markdown", type=click.Path(path_type=Path), metavar="FILE", help="The report to paste somewhere.")
+@click.option("--html", type=click.Path(path_type=Path), metavar="FILE", help="The report as one page.")
 @click.option("--run-id", help="Name the diagnosis yourself. The same command again goes on with it.")
 @accept_new_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line: updates, then the diagnosis.")
@@ -157,9 +159,22 @@ def _show(found: "Diagnosed", applied: "Applied | Eagle3Error | None", flags: di
 
         text = as_markdown(found, applied)
         save(flags["markdown"], text if private is None else private.text(text))
+    if flags["html"] is not None:
+        _save_page(flags["html"], found, applied, private)
     if flags["as_json"]:
         values = as_json(found, applied)
         console.out_json(values if private is None else private.values(values))
     else:
         text = as_text(found, applied, console.width())
         console.out(text if private is None else private.text(text))
+
+
+def _save_page(
+    path: Path, found: "Diagnosed", applied: "Applied | Eagle3Error | None", private: "Redaction | None"
+) -> None:
+    from orchestrator import __version__
+    from orchestrator.cli.saved import save
+    from orchestrator.diagnosing.page import as_html
+
+    tool = f"eagle3-remote {__version__}"
+    save(path, as_html(found, applied, private, made_unix_s=time.time(), tool=tool))

@@ -24,7 +24,7 @@ def as_text(found: Diagnosed, applied: Applied | Eagle3Error | None, width: int)
     elif applied is not None:
         parts.append(f"corrected drafter: {applied.folder}")
         parts += [diff_text(one, COMPARING, width) for one in applied.compared]
-        parts += [] if applied.compared else [_not_compared(applied)]
+        parts += [] if applied.compared else [not_compared(applied)]
     return "\n\n".join(parts)
 
 
@@ -32,7 +32,7 @@ def as_markdown(found: Diagnosed, applied: Applied | Eagle3Error | None) -> str:
     """The decision with everything that it rests on."""
     parts = [decision_markdown(found.decision)]
     if isinstance(applied, Applied):
-        after = diff_markdown(applied.compared, COMPARING) if applied.compared else _not_compared(applied)
+        after = diff_markdown(applied.compared, COMPARING) if applied.compared else not_compared(applied)
         parts.append(f"### Before and after the fix\n\n{after}")
     return "\n".join(parts)
 
@@ -97,6 +97,7 @@ def _not_applied(error: Eagle3Error) -> str:
     return f"nothing was applied: {error.message}"
 
 
-def _not_compared(applied: Applied) -> str:
+def not_compared(applied: Applied) -> str:
+    """Why there is no comparison of before and after."""
     ends = f"before {applied.before.phase}, after {applied.after.phase}"
     return f"before and after are not compared: one of the two runs did not come to its end ({ends})"

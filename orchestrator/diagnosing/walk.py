@@ -4,6 +4,7 @@ Every stage is an ordinary run with the diagnosis's id in its own: the same comm
 off, and what is home costs nothing.
 """
 
+import dataclasses
 import time
 from dataclasses import dataclass
 
@@ -16,6 +17,7 @@ from orchestrator.diagnosing.stages import STAGES
 from orchestrator.diagnosis.decision.decide import decide
 from orchestrator.diagnosis.decision.decision import Decision
 from orchestrator.diagnosis.decision.inputs import Known
+from orchestrator.errors import HostNotReadyError
 from orchestrator.following import Tell
 from orchestrator.order import Order, at_host
 from orchestrator.records import RunRecord
@@ -41,7 +43,10 @@ class Diagnosed:
 def diagnose(
     asked: Asked, config: Config, session: HostSession, store: Store, tell: Tell, waiting: Waiting | None = None
 ) -> Diagnosed:
-    """Run the stages. Raises what `pipeline.run` does; a stage that fails is told and the next one goes on."""
+    """Run the stages. Raises what `pipeline.run` does.
+
+    A stage that fails, or that this host cannot run, is told, and the next one goes on.
+    """
     results = Results()
     until_s = None if asked.budget_s is None else time.monotonic() + asked.budget_s
     known = Known()
@@ -51,12 +56,15 @@ def diagnose(
         reason = _reason_to_skip(asked, decision, results, left_s)
         planned = stage.plan(asked, config, results) if reason is None else reason
         if isinstance(planned, str):
-            results.skipped.append(Skipped(stage=stage.name, reason=planned))
-            tell(Note(name=stage.name, text=f"left out: {planned}"))
+            _leave_out(stage.name, planned, results, tell)
             continue
         tell(Note(name=stage.name, text=f"{stage.tells} ({stage.cost})"))
         order = Order(planned=planned, run_id=asked.run_id(stage.name), deadline_s=left_s, waiting=waiting)
-        record = _home(order, session, store) or pipeline.run(order, session, store, tell)
+        try:
+            record = _run(order, session, store, tell)
+        except HostNotReadyError as lacking:  # e.g. no SGLang where the drafter was tested
+            _leave_out(stage.name, lacking.message, results, tell)
+            continue
         take(stage.name, record, store, asked.diagnosis_id, results)
         error = failure_of(record)
         if error is not None:
@@ -67,6 +75,11 @@ def diagnose(
     return Diagnosed(asked=asked, known=known, decision=decision, results=results)
 
 
+def _leave_out(stage: str, reason: str, results: Results, tell: Tell) -> None:
+    results.skipped.append(Skipped(stage=stage, reason=reason))
+    tell(Note(name=stage, text=f"left out: {reason}"))
+
+
 def _reason_to_skip(asked: Asked, decision: Decision, results: Results, left_s: float | None) -> str | None:
     if left_s is not None and left_s < LEAST_BUDGET_S:
         return f"the budget of {(asked.budget_s or 0) / 60:g} min is used up"
@@ -75,10 +88,20 @@ def _reason_to_skip(asked: Asked, decision: Decision, results: Results, left_s: 
     return None
 
 
-def _home(order: Order, session: HostSession, store: Store) -> RunRecord | None:
-    """The run as this laptop already has it whole, if it was asked to do just this."""
+def _run(order: Order, session: HostSession, store: Store, tell: Tell) -> RunRecord:
+    """The run as this laptop has it whole; else launched, or gone on with, under the deadline it was launched with."""
+    known = _known(order, session, store)
+    if known is None:
+        return pipeline.run(order, session, store, tell)
+    if pipeline.is_home(known, store):
+        return known
+    return pipeline.run(dataclasses.replace(order, deadline_s=known.spec.deadline_s), session, store, tell)
+
+
+def _known(order: Order, session: HostSession, store: Store) -> RunRecord | None:
+    """The run that was asked to do just this before, on this host."""
     if not store.run_dir(order.run_id).path.is_dir():
         return None
     record = store.load_exact(order.run_id)
     same = record.spec.job_json == to_json(at_host(order.planned, session.name, session.host).job)
-    return record if same and record.host.name == session.name and pipeline.is_home(record, store) else None
+    return record if same and record.host.name == session.name else None

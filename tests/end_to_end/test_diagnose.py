@@ -84,10 +84,13 @@ def test_the_same_command_again_runs_nothing(scene: Scene, first: Done) -> None:
 
 def test_nothing_private_is_told_or_written(scene: Scene, first: Done, tmp_path: Path) -> None:
     assert first.code == 0
-    done = scene.diagnose("d1", *scene.words(), "--redact", "--markdown", str(tmp_path / "issue.md"))
+    files = ("--markdown", str(tmp_path / "issue.md"), "--html", str(tmp_path / "page.html"))
+    done = scene.diagnose("d1", *scene.words(), "--redact", *files)
     assert done.code == 0, done.err
-    written = (tmp_path / "issue.md").read_text()
-    for text in (done.out, written):
+    written, page = (tmp_path / "issue.md").read_text(), (tmp_path / "page.html").read_text()
+    assert "d1.offline" in page
+    assert "the cause is certain without it" in page
+    for text in (done.out, written, page):
         assert "[1, 3, 4]" in text.replace("\\", "")
         assert not [word for word in ("gpu1", str(scene.story), "root@", str(tmp_path)) if word in text], text
     assert written.count("<details>") == written.count("</details>") == written.count("</summary>") > 0
@@ -100,12 +103,12 @@ def test_a_stage_that_fails_is_told_and_the_next_goes_on(scene: Scene, first: Do
     prompts.write_text('{"input_ids": [5, 6, 7], "n_prompt_tokens": 2}\n')
     with AnsweringServer() as server:
         server.info = {**server.info, "model_path": str(scene.story / "target")}
-        # The capture's eight rows come without states; a point is two warm-ups and five requests, the last one slow.
+        # Eight rows come without states, a prompt without an answer; then two warm-ups, five requests, the last slow.
         slow = Reply(chunks=[(2.0, 1), (0.0, 63)], meta=RECORDED_META)
-        server.replies = [*([Reply(status=400, body=b"{}")] * 8), *([PASSED] * 6), slow]
-        words = (*scene.words(), "--deep", f"--attach-url={server.url}", f"--prompts={prompts}")
+        server.replies = [*([Reply(status=400, body=b"{}")] * 9), *([PASSED] * 6), slow]
+        words = (*scene.words(), "--deep", "--budget=30m", f"--attach-url={server.url}", f"--prompts={prompts}")
         dying = scene.laptop.start("diagnose", "--host", "gpu1", "--run-id", "d1", *words)
-        wait_for(lambda: len(server.asked) >= 15, "the last request")
+        wait_for(lambda: len(server.asked) >= 16, "the last request")
         dying.send_signal(signal.SIGKILL)
         scene.laptop.finish(dying)
         done = scene.diagnose("d1", *words, "--json")
@@ -120,7 +123,7 @@ def test_a_stage_that_fails_is_told_and_the_next_goes_on(scene: Scene, first: Do
     }
     assert "could be had" in told["stages"]["capture"]["failure"]
     assert any("the next stage goes on" in line.get("text", "") for line in done.objects[:-1])
-    assert asked == 15  # measured once
+    assert asked == 16  # measured once
 
 
 def test_too_little_to_tell(scene: Scene, tmp_path: Path) -> None:

@@ -19,7 +19,6 @@ from orchestrator.report.diff_words import (
 )
 from orchestrator.report.document.blocks import Block, Items, Section, Table, Text, Tone
 from orchestrator.report.document.figures import READABLE, case_words, estimate_words, fact_of, named, title_of
-from orchestrator.report.document.subject import Reported
 from orchestrator.report.words import UNKNOWN
 
 IN_FULL = 6
@@ -42,17 +41,16 @@ DEFINITION = (
 )
 
 
-def compared_section(reported: Reported) -> Section | None:
-    """Every comparison; None where nothing was compared."""
-    found = reported.comparisons
+def compared_section(found: Sequence[SetComparison], asked: Asked) -> Section | None:
+    """Every comparison, as it was asked for; None where nothing was compared."""
     if not found:
         return None
     blocks: list[Block] = []
     if len(found) > 1:
-        blocks.append(_overview(found, reported.asked))
+        blocks.append(_overview(found, asked))
     in_full = found if len(found) <= IN_FULL else (weightiest(found),)
     for one in in_full:
-        blocks += _in_full(one, reported.asked, several=len(found) > 1)
+        blocks += _in_full(one, asked, several=len(found) > 1)
     if len(found) > len(in_full):
         more = f"One of {len(found)} comparisons stands here in full; `diff` shows any other."
         blocks.append(Text(text=more, kind="note"))

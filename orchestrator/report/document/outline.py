@@ -27,7 +27,7 @@ def document(reported: Reported, *, made_unix_s: float | None, tool: str) -> Doc
     if alone is not None:
         sections += [advice_section(alone), wiring_section(alone)]
     sections += [
-        compared_section(reported),
+        compared_section(reported.comparisons, reported.asked),
         economy_section(reported),
         trend_section(reported),
         load_section(reported),
