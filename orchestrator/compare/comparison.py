@@ -75,6 +75,8 @@ class Comparison:
     """Smallest change that this many samples would show with 80 % power."""
     needed: int | None = None
     """Samples a side (pairs, where paired) that would show a change of the margin with 80 % power."""
+    alike: bool = False
+    """Whether all samples but a few are equal: then their spread tells nothing of others."""
     note: str = ""
 
 

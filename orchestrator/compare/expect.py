@@ -1,8 +1,8 @@
 """Expectations judged: an expectation holds only where the whole 95 % interval says so.
 
 Failed: the whole interval says the opposite. Anything else cannot be told - an interval that crosses the value, a
-single run, a baseline that is not comparable, a metric that was not measured, a load that is no measurement - and what
-cannot be told is never passed.
+single run, a baseline that is not comparable, a metric that was not measured, a load that is no measurement, equal
+samples near the value - and what cannot be told is never passed.
 """
 
 import dataclasses
@@ -18,6 +18,8 @@ from orchestrator.compare.fingerprint import implied, value_of
 from orchestrator.compare.matching import PREFERRED, case_words
 from orchestrator.compare.pairing import figure_of
 from orchestrator.compare.pooling import Case, Operand, pooled
+from orchestrator.compare.statistics import is_mostly_equal
+from orchestrator.compare.statistics.alike import LEAST_ALIKE, enough_alike
 from orchestrator.compare.statistics.starts import LEAST_STARTS, by_start
 from orchestrator.compare.stats import UNKNOWN, Estimate
 from orchestrator.errors import UsageError
@@ -113,8 +115,25 @@ def _absolute(condition: Condition, load: Measurement) -> Judgment:
     if figure.value is None or figure.low is None or figure.high is None:
         few = f"no interval from {figure.rows} sample{'' if figure.rows == 1 else 's'}: measure more"
         return cannot_tell(condition, few, load.case, figure)
-    outcome = _outcome(condition, figure.low, figure.high, condition.value or 0.0)
+    limit = condition.value or 0.0
+    if is_mostly_equal(starts) and (why := _too_alike(condition, figure, limit / figure.value - 1)):
+        return cannot_tell(condition, why, load.case, dataclasses.replace(figure, low=None, high=None))
+    outcome = _outcome(condition, figure.low, figure.high, limit)
     return Judgment(condition=condition, outcome=outcome, case=load.case, figure=figure, reason=_crossing(outcome))
+
+
+def _too_alike(condition: Condition, figure: Estimate, apart: float) -> str:
+    """Why samples of which all but a few are equal do not tell on which side of a value others lie; empty = they do.
+
+    `apart`: how far the value is from the figure, as a share of that. Shares have an interval that says as much.
+    """
+    metric = condition.metric
+    if metric.unit == "share":
+        return ""
+    more = enough_alike(figure.rows, near=abs(apart) < metric.margin)
+    near = f", and the value is within {100 * metric.margin:g} % of their figure" if more == LEAST_ALIKE else ""
+    told = f"its samples are equal, or all but a few are{near}: their spread tells nothing of others"
+    return f"{told}; {more} samples would tell, found {figure.rows}" if more else ""
 
 
 def _few_starts(repeats: int, starts: int) -> str:
@@ -190,6 +209,8 @@ def _relative(condition: Condition, load: Measurement, measured: Operand, baseli
     if change.low is None or change.high is None:
         return cannot_tell(condition, f"no interval: {line.note or 'too few samples'}", load.case, change, line)
     limit = condition.factor - 1 if condition.metric.change == "ratio" else condition.offset
+    if line.alike and (why := _too_alike(condition, change, (1 + limit) / (1 + (change.value or 0.0)) - 1)):
+        return cannot_tell(condition, why, load.case, dataclasses.replace(change, low=None, high=None), line)
     outcome = _outcome(condition, change.low, change.high, limit)
     return Judgment(
         condition=condition, outcome=outcome, case=load.case, figure=change, comparison=line, reason=_crossing(outcome)

@@ -10,7 +10,7 @@ from orchestrator.errors import JobFileError
 from orchestrator.records.measurement import Fact, Measurement, Series
 from orchestrator.report.junit import junit
 from tests.compare.test_diff import BASE, BETTER, side
-from tests.support.made_sets import CASE, measurement, throughputs
+from tests.support.made_sets import CASE, lengths, measurement, throughputs
 
 THROUGHPUT = "output_throughput_tok_s"
 
@@ -247,6 +247,45 @@ def test_units_are_brought_to_the_metrics_own() -> None:
         ("accept_rate", ">= 0"),
     ):
         assert parse_condition(metric, text, "x").value is not None
+
+
+def test_equal_samples_decide_nothing_at_their_own_figure() -> None:
+    """An interval of no width holds no more than the number of its samples: 59 near the figure, 6 away from it."""
+    rate = Series(
+        metric="accept_rate",
+        unit="share",
+        definition="d",
+        level="prompt",
+        keys=tuple("abcdefgh"),
+        y=(5.0,) * 8,
+        x=(10.0,) * 8,
+    )
+    for text in (">= 0.5", "<= 0.5", ">= 0.4"):
+        (half,) = judged("accept_rate", text, side(measurement(rate)))
+        assert half.outcome == "cannot tell"
+    assert half.figure.low == pytest.approx(0.5 * 0.05**0.125)  # what unseen prompts leave of it
+    assert judged("accept_rate", ">= 0.3", side(measurement(rate)))[0].outcome == "passed"
+
+    def of(prompts: int, text: str) -> Judgment:
+        (found,) = judged("accept_length_pooled", text, side(measurement(lengths([20.0] * prompts, [10.0] * prompts))))
+        return found
+
+    six = of(6, ">= 1.99")
+    assert (six.outcome, six.figure.low) == ("cannot tell", None)
+    assert six.reason == (
+        "its samples are equal, or all but a few are, and the value is within 2 % of their figure: "
+        "their spread tells nothing of others; 59 samples would tell, found 6"
+    )
+    assert [of(n, text).outcome for n, text in ((59, ">= 1.99"), (6, ">= 1.9"), (6, "<= 1.9"))] == [
+        "passed",
+        "passed",
+        "failed",
+    ]
+    assert outcome(">= 90", *[90.0] * 6) == outcome(">= 90", *[90.0] * 5, 90.0001) == "cannot tell"
+    old, new = (side(measurement(throughputs(*[speed] * 6)), label=str(speed)) for speed in (90.0, 99.0))
+    (edge,) = judged(THROUGHPUT, ">= 1.1 * baseline:b", new, old)
+    (clear,) = judged(THROUGHPUT, ">= 1.05 * baseline:b", new, old)
+    assert (edge.outcome, clear.outcome) == ("cannot tell", "passed")
 
 
 def test_junit_is_well_formed_whatever_a_name_holds() -> None:

@@ -9,7 +9,7 @@ from orchestrator.compare.statistics.bootstrap import with_bootstrap
 from orchestrator.compare.statistics.merging import merge_series
 from orchestrator.compare.statistics.multiplicity import adjust, benjamini_hochberg, holm
 from orchestrator.compare.statistics.series import compare_series
-from orchestrator.compare.statistics.unpaired import estimate
+from orchestrator.compare.statistics.unpaired import estimate, is_mostly_equal
 
 __all__ = [
     "adjust",
@@ -18,6 +18,7 @@ __all__ = [
     "estimate",
     "geometric_mean",
     "holm",
+    "is_mostly_equal",
     "mean",
     "merge_series",
     "with_bootstrap",

@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from statistics import fmean
 
+from orchestrator.compare.statistics.alike import mostly_equal
 from orchestrator.compare.statistics.effect import Effect, change_of, settled
 from orchestrator.compare.stats import CONFIDENCE, Estimate
 
@@ -37,7 +38,15 @@ def variance(values: Sequence[float]) -> float:
 def _one_sample(values: Sequence[float]) -> Effect:
     n, centre = len(values), fmean(values)
     error = None if n < 2 else settled(math.sqrt(variance(values) / n), max(map(abs, values)))
-    return Effect(scale="plain", value=centre, standard_error=error, freedom=n - 1, samples=n, sides=1)
+    return Effect(
+        scale="plain",
+        value=centre,
+        standard_error=error,
+        freedom=n - 1,
+        samples=n,
+        sides=1,
+        mostly_equal=mostly_equal(values),
+    )
 
 
 def _back(log: float | None) -> float | None:

@@ -19,9 +19,10 @@ AT_ONCE = 2_000_000
 def with_bootstrap(comparison: Comparison, ours: Series, theirs: Series) -> Comparison:
     """The comparison of these two series with the interval by resampling; as it was, where it has no pairs or too many.
 
-    Made apart from the comparison, because it takes ten times as long: for the few that decide.
+    Made apart from the comparison, because it takes ten times as long: for the few that decide. Left out where all
+    pairs but a few are equal, as draws of them show nothing that was not seen.
     """
-    if comparison.pairs is None or comparison.change.low is None or comparison.pairs > MOST_ROWS:
+    if comparison.pairs is None or comparison.change.low is None or comparison.alike or comparison.pairs > MOST_ROWS:
         return comparison
     scale: Scale = "log" if comparison.metric.change == "ratio" else "plain"
     return replace(comparison, bootstrap=paired_bootstrap(pair(ours, theirs), scale, RESAMPLES))

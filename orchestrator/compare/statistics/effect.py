@@ -1,10 +1,7 @@
 """A change with its standard error, on the scale where the error is symmetric; its interval, its t-test.
 
-Ratios are treated as differences of logs, shares as differences. A spread of nothing is no certainty: the standard
-error of equal numbers is unknown rather than 0. What n samples that are all alike do say is that others are like them
-but for a share of at most 1 - 0.05^(1/n) (95 % confidence; Clopper-Pearson of 0 in n). Of shares that is an interval,
-as the others cannot be beyond 0 or 1. Of ratios the only interval is the one of order statistics, from the least to the
-largest, which covers the median with 1 - 2^(1-n): 95 % from 6 samples on, none below.
+Ratios are treated as differences of logs, shares as differences. A spread of nothing, or of a few samples among many
+equal ones, is no certainty: `alike.py` says what such samples tell.
 """
 
 import math
@@ -12,13 +9,10 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from orchestrator.compare.comparison import Test
+from orchestrator.compare.statistics.alike import LEAST_EQUAL, enough_alike, unseen_bounds, unseen_share
 from orchestrator.compare.stats import CONFIDENCE, Estimate, student_t_quantile
 
 Scale = Literal["log", "plain"]
-LEAST_EQUAL = 6
-"""Samples from which equal numbers have an interval, of no width."""
-LEAST_ALIKE = 59
-"""Samples from which equal ones leave at most 5 % that are not, the most that `equivalent` may leave: 0.95^59 < 5 %."""
 NO_SPREAD = 1e-12
 """Standard errors below this share of the figures are rounding noise."""
 
@@ -38,11 +32,18 @@ class Effect:
     """Of one sample: standard_error^2 = variance / samples; the sum over both sides where they are not paired."""
     sides: Literal[1, 2]
     """How many sides' samples the standard error rests on; pairs, and runs against a number, are one."""
+    mostly_equal: bool = False
+    """Whether all samples but a few are equal, on every side."""
 
     @property
     def spread(self) -> bool:
         """Whether there is a standard error to reckon with."""
         return bool(self.standard_error)
+
+    @property
+    def alike(self) -> bool:
+        """Whether its samples do not differ at all, or only a few of them do."""
+        return self.standard_error == 0.0 or (self.spread and self.mostly_equal)
 
 
 def settled(standard_error: float, magnitude: float) -> float:
@@ -63,12 +64,11 @@ def change_of(effect: Effect, confidence: float = CONFIDENCE, *, least: float | 
     if effect.spread and effect.standard_error is not None:
         half = student_t_quantile(0.5 + confidence / 2, effect.freedom) * effect.standard_error
         low, high = shown(effect.value - half), shown(effect.value + half)
-    elif effect.standard_error is not None and least is not None:
-        unseen = unseen_share(effect.samples, confidence)
-        low = effect.value - unseen * (effect.value - least)
-        high = effect.value + unseen * (1 - effect.value)
-    elif effect.standard_error is not None and effect.samples >= LEAST_EQUAL:
+    elif effect.alike and (least is not None or effect.samples >= LEAST_EQUAL):
         low = high = shown(effect.value)
+    if low is not None and high is not None and effect.alike and least is not None:
+        lowest, highest = unseen_bounds(effect.value, effect.samples, least, confidence=confidence)
+        low, high = min(low, lowest), max(high, highest)
     return Estimate(
         value=shown(effect.value),
         low=low,
@@ -89,13 +89,8 @@ def t_test(effect: Effect, name: str) -> Test:
     return Test(name=name, p=2 * tail(-abs(t), effect.freedom), statistic=t)
 
 
-def unseen_share(samples: int, confidence: float = CONFIDENCE) -> float:
-    """The largest share of others that may be unlike `samples` equal ones: Clopper-Pearson's limit of 0 in n."""
-    return -math.expm1(math.log1p(-confidence) / samples)
-
-
 def alike_change(effect: Effect, margin: float, *, shares: bool) -> tuple[Estimate, str]:
-    """The change of samples that do not differ at all, and what is to be said of it.
+    """The change of samples that do not differ, or of which only a few do, and what is to be said of it.
 
     A change beyond the margin may be one from 6 samples on; that there is none takes 59, which leave 5 % unseen.
     """
@@ -103,11 +98,16 @@ def alike_change(effect: Effect, margin: float, *, shares: bool) -> tuple[Estima
     told = f"up to {100 * unseen_share(effect.samples):.2g} % of others could show another change (95 % confidence)"
     if shares:
         return change, f"{told}: the interval takes them to be as different as shares can be"
-    within = change.value is not None and abs(change.value) < margin
-    enough = LEAST_ALIKE if within else LEAST_EQUAL
-    if effect.samples < enough:
-        none = replace(change, low=None, high=None)
-        return none, f"the spread is unknown, not 0: {told}, {enough} samples would tell more"
+    low, high = (change.value or 0.0 if end is None else end for end in (change.low, change.high))
+    within = -margin < low and high < margin
+    short = enough_alike(effect.samples, near=within)
+    if short and (within or not low < 0 < high):
+        unknown = "that of a few samples" if effect.spread else "unknown, not 0"
+        return replace(change, low=None, high=None), (
+            f"the spread is {unknown}: {told}, {short} samples would tell more"
+        )
+    if effect.spread:
+        return change, told
     return change, f"{told}, and the interval of no width is the one of order statistics, of the median"
 
 

@@ -61,6 +61,7 @@ def paired_effect(pairs: Pairs, scale: Scale) -> Effect | None:
         samples=found.rows,
         variance=(error or 0.0) ** 2 * found.rows,
         sides=1,
+        mostly_equal=pairs.mostly_equal(shares=scale == "plain"),
     )
 
 

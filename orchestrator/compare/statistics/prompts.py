@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from orchestrator.compare.statistics.effect import LEAST_EQUAL, settled
+from orchestrator.compare.statistics.alike import LEAST_EQUAL, mostly_equal, unseen_bounds
+from orchestrator.compare.statistics.effect import settled
 from orchestrator.compare.stats import Estimate, bounded, pooled_ratio, wilson
 from orchestrator.records.measurement import Series
 
@@ -52,6 +53,13 @@ class Pairs:
         ]
         return [a for a, _ in kept], [b for _, b in kept]
 
+    def mostly_equal(self, *, shares: bool) -> bool:
+        """Whether all rows but a few show the same change: the same difference of shares, else the same ratio."""
+        pairs = list(zip(*self.ratios, strict=True))
+        if shares:
+            return mostly_equal([a - b for a, b in pairs], 1.0)
+        return mostly_equal([a / b if b else -1.0 for a, b in pairs])  # -1: no ratio, which is like no other
+
 
 def pair(ours: Series, theirs: Series) -> Pairs:
     """The prompts that both sides answered, by key. A side that names no conversations takes the other's."""
@@ -84,8 +92,9 @@ def figure(rows: Rows, unit: str) -> Estimate:
     """sum(y) / sum(x) with its interval over rows.
 
     A share of prompts that each are 0 or 1 has Wilson's interval instead: it keeps its width where all are alike. So
-    has one that is 0 or 1 in every row, however much each counted: a row counts as one draw, by its weight. Fewer than
-    6 rows that are all alike have no interval.
+    has one that is 0 or 1 in every row, however much each counted: a row counts as one draw, by its weight. Where a
+    share is the same in all rows but a few it holds what others could show (`alike.py`). A figure that is no share has
+    no interval from fewer than 6 rows that are all alike.
     """
     if unit != "share":
         found = pooled_ratio(rows.y, rows.x)
@@ -99,6 +108,9 @@ def figure(rows: Rows, unit: str) -> Estimate:
         whole = wilson(0, rows.effective)
         low, high = whole.low or 0.0, whole.high or 1.0
         return replace(found, low=low if found.value == 0 else 1 - high, high=high if found.value == 0 else 1 - low)
+    if found.value is not None and found.low is not None and found.high is not None and mostly_equal(ratios(rows)):
+        low, high = unseen_bounds(found.value, rows.effective, 0.0)
+        return replace(found, low=min(found.low, low), high=max(found.high, high))
     return found
 
 

@@ -70,11 +70,12 @@ def _judged(metric: Metric, ours: Series, theirs: Series, margin: float, found: 
     detectable = needed = equivalent = None
     if effect is not None:
         change = change_of(effect)
-        if effect.standard_error == 0.0:
+        if effect.alike:
             change, told = alike_change(effect, margin, shares=metric.unit == "share")
-            found = _noted(found, f"{found.alike} (n = {effect.samples}): {told}")
-        equivalent = equivalence_p(effect, margin)
-        if effect.spread and effect.standard_error is not None:
+            but = "but for a few, " if effect.spread else ""
+            found = _noted(found, f"{but}{found.alike} (n = {effect.samples}): {told}")
+        elif effect.spread and effect.standard_error is not None:
+            equivalent = equivalence_p(effect, margin)
             detectable = detectable_change(effect.standard_error, effect.freedom)
             detectable = math.expm1(detectable) if effect.scale == "log" else detectable
             needed = samples_needed(effect.variance, margin, effect.sides)
@@ -99,6 +100,7 @@ def _judged(metric: Metric, ours: Series, theirs: Series, margin: float, found: 
         equivalence_p=equivalent,
         detectable=detectable,
         needed=needed,
+        alike=effect is not None and effect.alike,
         note="; ".join(found.notes),
     )
 

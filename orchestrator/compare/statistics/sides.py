@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
+from orchestrator.compare.statistics.alike import mostly_equal
 from orchestrator.compare.statistics.averages import variance
 from orchestrator.compare.statistics.effect import Effect, Scale, settled
 from orchestrator.compare.stats import Estimate
@@ -25,6 +26,8 @@ class Side:
     """Of one sample; None = too few samples to know it."""
     samples: int
     """0 = a number without samples."""
+    mostly_equal: bool = False
+    """Whether all samples but a few are equal."""
 
     @property
     def fixed(self) -> bool:
@@ -42,11 +45,15 @@ def of_runs(values: Sequence[float], scale: Scale) -> Side | None:
         magnitude=1.0 if scale == "log" else max(map(abs, values)),
         variance=variance(shown) if len(shown) > 1 else None,
         samples=len(shown),
+        mostly_equal=mostly_equal(values),
     )
 
 
-def of_figure(figure: Estimate, scale: Scale) -> Side | None:
-    """A ratio of sums with its linearised standard error (delta method for the log); None where it is 0 or unknown."""
+def of_figure(figure: Estimate, scale: Scale, values: Sequence[float] = ()) -> Side | None:
+    """A ratio of sums with its linearised standard error (delta method for the log); None where it is 0 or unknown.
+
+    `values`: each row's own figure.
+    """
     if figure.value is None or (scale == "log" and figure.value <= 0):
         return None
     error = figure.standard_error
@@ -57,6 +64,7 @@ def of_figure(figure: Estimate, scale: Scale) -> Side | None:
         magnitude=1.0 if scale == "log" else abs(figure.value),
         variance=None if error is None else error**2 * figure.rows,
         samples=figure.rows,
+        mostly_equal=mostly_equal(values),
     )
 
 
@@ -88,4 +96,5 @@ def welch(ours: Side, theirs: Side, scale: Scale) -> Effect:
         samples=count,
         variance=sum(spread for spread, _ in spreads),
         sides=2 if len(sampled) == 2 else 1,
+        mostly_equal=all(side.mostly_equal for side in sampled),
     )

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from orchestrator.compare.comparison import TWO_NUMBERS, Test
 from orchestrator.compare.metrics import Metric
+from orchestrator.compare.statistics.alike import mostly_equal
 from orchestrator.compare.statistics.averages import geometric_mean, mean
 from orchestrator.compare.statistics.effect import Effect, Scale, t_test
 from orchestrator.compare.statistics.findings import Findings
@@ -55,6 +56,11 @@ def estimate(series: Series, metric: Metric) -> Estimate:
     return Estimate(value=series.y[0], rows=series.n or 1)
 
 
+def is_mostly_equal(series: Series) -> bool:
+    """Whether all of one side's samples but a few are equal, each prompt (conversation) or run by its own figure."""
+    return mostly_equal(ratios(alone(series)) if series.level == "prompt" else series.y)
+
+
 def _is_single(ours: Series, theirs: Series) -> bool:
     """Whether a side is one run alone, or both are bare numbers."""
     lone = any(series.level == "run" and len(series.y) == 1 for series in (ours, theirs))
@@ -64,7 +70,8 @@ def _is_single(ours: Series, theirs: Series) -> bool:
 
 def _side(series: Series, other: Series, scale: Scale) -> Side | None:
     if series.level == "prompt":
-        return of_figure(figure(alone(series), ""), scale)
+        rows = alone(series)
+        return of_figure(figure(rows, ""), scale, ratios(rows))
     one_run_against_prompts = len(series.y) == 1 and other.level == "prompt"
     if series.level == "summary" or one_run_against_prompts:
         return of_number(series.y[0], scale)

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from orchestrator.compare.served_acceptance import LEAST_STEPS, depth_profile
-from orchestrator.compare.statistics.effect import LEAST_EQUAL
+from orchestrator.compare.statistics.alike import LEAST_EQUAL
 from orchestrator.compare.stats import MIN_ROWS, Estimate, Proportion, paired_difference, pooled_ratio
 from orchestrator.diagnosis.decision.inputs import Predicted, PredictedRequest, SplitName
 from remote_payload.schema.bench import RequestSample

@@ -332,6 +332,53 @@ def test_one_side_without_spread_is_told() -> None:
     assert (against.verdict, against.change.low) == ("inconclusive", None)
 
 
+@pytest.mark.parametrize(("n", "verdict"), [(8, "inconclusive"), (58, "inconclusive"), (59, "equivalent")])
+def test_one_prompt_that_differs_makes_the_others_no_surer(n: int, verdict: str) -> None:
+    """Agreement is never worth less than almost the same agreement: one rule for both."""
+    same, other = prompts([20.0] * n, [10] * n), prompts([20.5, *[20.0] * (n - 1)], [10] * n)
+    found = with_bootstrap(compare_series(LENGTH, other, same), other, same)
+    assert found.verdict == compare_series(LENGTH, same, same).verdict == verdict
+    assert (found.change.low is None, found.bootstrap, found.detectable) == (n < 59, None, None)
+    assert ("but for a few, every prompt shows the same change" in found.note) is True
+
+
+def test_almost_equal_runs_are_no_surer_than_equal_ones() -> None:
+    equal, almost = runs(*[90.0] * 5), runs(*[90.0] * 4, 90.0001)
+    assert compare_series(THROUGHPUT, almost, equal).verdict == "inconclusive"
+    assert compare_series(THROUGHPUT, runs(*[100.0] * 5), almost).verdict == "inconclusive"
+    six = compare_series(THROUGHPUT, runs(*[100.0] * 6), runs(*[90.0] * 5, 90.0001))
+    assert (six.verdict, six.change.low) == ("improved", pytest.approx(0.1111, abs=1e-4))
+    assert "the spread is that of a few samples" in compare_series(THROUGHPUT, almost, equal).note
+    assert compare_series(THROUGHPUT, runs(*A), runs(*[90.0] * 4, 90.5)).change.low is not None
+    seconds = runs(*(1e-6 * step for step in (1, 1.1, 0.9, 1, 1.05)), metric=TTFT.name, unit="s")
+    assert compare_series(TTFT, seconds, seconds).change.low is not None  # small figures are no equal ones
+
+
+def test_a_share_of_almost_all_is_no_surer_than_of_all() -> None:
+    """200 prompts that are all right leave 1.5 points unseen, and one that is not narrows nothing."""
+    whole, but_one, but_five = (
+        prompts([0.0] * wrong + [1.0] * (200 - wrong), metric=ACCURACY.name, unit="share") for wrong in (0, 1, 5)
+    )
+    unseen = 1 - 0.05 ** (1 / 200)
+    same, found = compare_series(ACCURACY, whole, whole), compare_series(ACCURACY, but_one, whole)
+    assert (same.verdict, found.verdict) == ("inconclusive", "inconclusive")
+    assert found.change.low == pytest.approx(-0.005 - unseen * 0.995)
+    assert found.change.high == pytest.approx(-0.005 + unseen * 1.005)
+    five = compare_series(ACCURACY, but_five, whole)  # their own interval is the wider one
+    assert five.change.low is not None
+    assert five.change.low < found.change.low
+    assert "could show another change" not in five.note
+
+
+def test_no_resampling_of_pairs_that_do_not_differ() -> None:
+    rate = METRICS["accept_rate"]
+    half, more = (prompts([hits] * 8, [10] * 8, metric=rate.name, unit="share") for hits in (5, 6))
+    found = with_bootstrap(compare_series(rate, more, half), more, half)
+    assert (found.verdict, found.bootstrap) == ("inconclusive", None)
+    assert (found.change.low, found.change.high) == pytest.approx((-0.244, 0.381), abs=1e-3)
+    assert (found.ours.low, found.ours.high) == pytest.approx((0.6 * 0.05**0.125, 1 - 0.4 * 0.05**0.125))
+
+
 # What cannot be
 
 
