@@ -92,17 +92,24 @@ def _pairing(length: Estimate, speedup: Estimate) -> Pairing:
 
 
 def _speedup(spec: Measurement, plain: Measurement | None) -> Estimate | None:
+    """From both sides' throughputs as the run's own verdict has it; of what tells no more from the ratios themselves.
+
+    Repeats that are all three times as fast have ratios without any spread, and yet differ: the ratios hide that.
+    """
     told = series_of(spec, ("speedup",))
-    if told is not None:
-        if told.level == "run" and min(told.y) > 0:
-            return speedup_of(told.y, (1.0,) * len(told.y))
+    if told is not None and (told.level != "run" or min(told.y) <= 0):
         return figure(told, spec).estimate
-    if plain is None or plain is spec or plain.invalid:
-        return None
+    both = None if plain is None or plain is spec or plain.invalid else _throughputs(spec, plain)
+    if told is not None and (both is None or both[0].keys != both[1].keys or both[0].keys != told.keys):
+        return speedup_of(told.y, (1.0,) * len(told.y))
+    return None if both is None else speedup_of(both[0].y, both[1].y)
+
+
+def _throughputs(spec: Measurement, plain: Measurement) -> tuple[Series, Series] | None:
     ours, theirs = series_of(spec, (THROUGHPUT,)), series_of(plain, (THROUGHPUT,))
     if ours is None or theirs is None or not _positive(ours) or not _positive(theirs):
         return None
-    return speedup_of(ours.y, theirs.y)
+    return ours, theirs
 
 
 def _positive(series: Series) -> bool:

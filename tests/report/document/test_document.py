@@ -166,6 +166,20 @@ def test_the_plain_side_is_suspicious_only_where_a_step_surely_costs_less_than_a
     assert told[1].endswith("] (surely below 1: the plain side is suspicious)")
 
 
+def test_pairs_of_one_ratio_are_told_as_the_runs_own_verdict_tells_them() -> None:
+    """Both sides vary and the ratio does not: the headline says "slower", and the table may not say it cannot tell."""
+    speeds = runs(90.0, 91.0, 92.0)
+    third = dataclasses.replace(speeds, y=tuple(value / 3 for value in speeds.y))
+    ratios = dataclasses.replace(speeds, metric="speedup", unit="ratio", y=(1 / 3,) * 3)
+    length = prompts((19.0, 20.0, 21.0) * 4, (10.0,) * 12)
+    (found,) = economies(one(load(third, ratios, length), load(speeds, side="plain")))
+    assert found.pairing.pays is False
+    row = tables(economy_section(reported(one(load(third, ratios, length), load(speeds, side="plain")))))[0].rows[0]
+    assert (row[1], row[4]) == ("does not pay", "6.00 [5.84, 6.16]")
+    (alone,) = economies(one(load(ratios, length)))
+    assert (alone.pairing.pays, alone.step_cost) == (None, pytest.approx(6.0))
+
+
 def test_no_speed_up_is_made_up() -> None:
     spec, plain = load(runs(56.8), prompts((19.0,) * 8, (10.0,) * 8)), load(runs(90.0), side="plain")
     single = economy_section(reported(one(spec, plain)))
