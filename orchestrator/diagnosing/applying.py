@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass
 
-from orchestrator import pipeline
 from orchestrator.compare.asked import Asked as Comparing
 from orchestrator.compare.comparison import SetComparison
 from orchestrator.compare.diff import compare_many
 from orchestrator.config import Config
 from orchestrator.diagnosing.asked import Asked
-from orchestrator.diagnosing.walk import Diagnosed
+from orchestrator.diagnosing.running import run_or_take
+from orchestrator.diagnosing.walk import LEAST_BUDGET_S, Diagnosed
 from orchestrator.diagnosis.decision.fix import Fix
 from orchestrator.errors import InvalidRunError
 from orchestrator.following import ANSWER_S, Tell
@@ -81,13 +81,15 @@ def apply(
     _require_own_server(diagnosed.asked, config)
     written = _write(diagnosed, fix, session, into)
     tell(Note(name="corrected drafter", text=f"{'there already' if written.existed else 'written'}: {written.path}"))
-    asked = diagnosed.asked
-    before = _served(asked, config, session, store, tell, waiting)
-    after = _served(asked.with_draft(written.path, FIXED), config, session, store, tell, waiting)
+    fixed = diagnosed.asked.with_draft(written.path, FIXED)
+    sides = [
+        _served(asked, _left_s(diagnosed), config=config, session=session, store=store, tell=tell, waiting=waiting)
+        for asked in (diagnosed.asked, fixed)
+    ]
+    before, after = sides
     compared: tuple[SetComparison, ...] = ()
     if before.phase == after.phase == "succeeded":
-        sides = [operand(store, record.run_id) for record in (before, after)]
-        compared = compare_many(sides, COMPARING)
+        compared = compare_many([operand(store, record.run_id) for record in sides], COMPARING)
     return Applied(fix=fix, folder=written.path, existed=written.existed, before=before, after=after, compared=compared)
 
 
@@ -114,11 +116,28 @@ def _write(diagnosed: Diagnosed, fix: Fix, session: HostSession, into: str | Non
     return session.ask("correct", request, CorrectFrame, ANSWER_S)
 
 
+def _left_s(diagnosed: Diagnosed) -> float | None:
+    left_s = diagnosed.left_s
+    if left_s is not None and left_s < LEAST_BUDGET_S:
+        raise InvalidRunError(
+            "the budget is used up before both drafters were served",
+            hint="the same command again, with a longer --budget, goes on",
+        )
+    return left_s
+
+
 def _served(
-    asked: Asked, config: Config, session: HostSession, store: Store, tell: Tell, waiting: Waiting | None
+    asked: Asked,
+    left_s: float | None,
+    *,
+    config: Config,
+    session: HostSession,
+    store: Store,
+    tell: Tell,
+    waiting: Waiting | None,
 ) -> RunRecord:
-    order = Order(planned=asked.serve(config), run_id=asked.run_id("serve"), waiting=waiting)
-    record = pipeline.run(order, session, store, tell)
+    order = Order(planned=asked.serve(config), run_id=asked.run_id("serve"), deadline_s=left_s, waiting=waiting)
+    record = run_or_take(order, session, store, tell)
     tag = asked.diagnosis_id.removesuffix(f".{FIXED}")
     if tag not in store.labels(record.run_id).tags:
         store.label(record.run_id, tags=(f"+{tag}",))

@@ -4,27 +4,24 @@ Every stage is an ordinary run with the diagnosis's id in its own: the same comm
 off, and what is home costs nothing.
 """
 
-import dataclasses
 import time
 from dataclasses import dataclass
 
-from orchestrator import pipeline
 from orchestrator.config import Config
 from orchestrator.diagnosing.asked import Asked
 from orchestrator.diagnosing.gathering import known_of, take
 from orchestrator.diagnosing.results import Results, Skipped, failure_of
+from orchestrator.diagnosing.running import run_or_take
 from orchestrator.diagnosing.stages import STAGES
 from orchestrator.diagnosis.decision.decide import decide
 from orchestrator.diagnosis.decision.decision import Decision
 from orchestrator.diagnosis.decision.inputs import Known
 from orchestrator.errors import HostNotReadyError
 from orchestrator.following import Tell
-from orchestrator.order import Order, at_host
-from orchestrator.records import RunRecord
+from orchestrator.order import Order
 from orchestrator.remote.session import HostSession
 from orchestrator.store import Store
 from orchestrator.updates import Note
-from remote_payload.schema import to_json
 from remote_payload.schema.waiting import Waiting
 
 LEAST_BUDGET_S = 1.0
@@ -38,6 +35,13 @@ class Diagnosed:
     known: Known
     decision: Decision
     results: Results
+    until_s: float | None = None
+    """When its budget is used up, on the monotonic clock; None = it has none."""
+
+    @property
+    def left_s(self) -> float | None:
+        """What is left of its budget."""
+        return None if self.until_s is None else self.until_s - time.monotonic()
 
 
 def diagnose(
@@ -61,7 +65,7 @@ def diagnose(
         tell(Note(name=stage.name, text=f"{stage.tells} ({stage.cost})"))
         order = Order(planned=planned, run_id=asked.run_id(stage.name), deadline_s=left_s, waiting=waiting)
         try:
-            record = _run(order, session, store, tell)
+            record = run_or_take(order, session, store, tell)
         except HostNotReadyError as lacking:  # e.g. no SGLang where the drafter was tested
             _leave_out(stage.name, lacking.message, results, tell)
             continue
@@ -72,7 +76,7 @@ def diagnose(
         known = known_of(asked, config, results, store)
         decision = decide(known)
         tell(Note(name=stage.name, text=decision.headline))
-    return Diagnosed(asked=asked, known=known, decision=decision, results=results)
+    return Diagnosed(asked=asked, known=known, decision=decision, results=results, until_s=until_s)
 
 
 def _leave_out(stage: str, reason: str, results: Results, tell: Tell) -> None:
@@ -86,22 +90,3 @@ def _reason_to_skip(asked: Asked, decision: Decision, results: Results, left_s: 
     if results.records and decision.certain and not asked.deep:
         return "the cause is certain without it (--deep runs it all the same)"
     return None
-
-
-def _run(order: Order, session: HostSession, store: Store, tell: Tell) -> RunRecord:
-    """The run as this laptop has it whole; else launched, or gone on with, under the deadline it was launched with."""
-    known = _known(order, session, store)
-    if known is None:
-        return pipeline.run(order, session, store, tell)
-    if pipeline.is_home(known, store):
-        return known
-    return pipeline.run(dataclasses.replace(order, deadline_s=known.spec.deadline_s), session, store, tell)
-
-
-def _known(order: Order, session: HostSession, store: Store) -> RunRecord | None:
-    """The run that was asked to do just this before, on this host."""
-    if not store.run_dir(order.run_id).path.is_dir():
-        return None
-    record = store.load_exact(order.run_id)
-    same = record.spec.job_json == to_json(at_host(order.planned, session.name, session.host).job)
-    return record if same and record.host.name == session.name else None

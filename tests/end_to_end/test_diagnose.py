@@ -167,7 +167,7 @@ def test_the_fix_is_written_once_and_beside_the_drafter(scene: Scene) -> None:
     shutil.copytree(scene.story / "drafter_std", draft)
     folders = []
     for _ in range(2):
-        words = (*scene.words(str(draft)), "--apply", "--server-python=/no/such/python")
+        words = (*scene.words(str(draft)), "--apply", "--server-python=/no/such/python", "--budget=30m")
         done = scene.diagnose("d5", *words, "--json")
         assert done.code == 0, done.err
         applied = done.objects[-1]["applied"]

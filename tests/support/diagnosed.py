@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.diagnosis.diagnose import Diagnosis, diagnose
-from orchestrator.diagnosis.measured import gather
+from orchestrator.diagnosis.measured import Measured, gather
 from orchestrator.diagnosis.wiring import judge
 from orchestrator.store.results import read_heldout, read_hits, read_standalone
 from remote_payload.rundir import RunDir
@@ -14,9 +14,14 @@ from remote_payload.standalone.job import run
 
 def diagnosed(folder: Path, **settings: Any) -> Diagnosis:
     """Run a job on the CPU with one thread and diagnose what it leaves in `folder`, a run's directory."""
+    found = measured(folder, **settings)
+    return diagnose(found, judge(found))
+
+
+def measured(folder: Path, **settings: Any) -> Measured:
+    """Run a job on the CPU with one thread; what it left in `folder`, a run's directory."""
     home = RunDir(folder)
     home.result.mkdir(parents=True)
     texts = {key: str(value) if isinstance(value, Path) else value for key, value in settings.items()}
     run(StandaloneJob(threads=1, device="cpu", **texts), home.result, lambda _: None)
-    measured = gather(read_standalone(home), read_hits(home), read_heldout(home))
-    return diagnose(measured, judge(measured))
+    return gather(read_standalone(home), read_hits(home), read_heldout(home))
