@@ -4,9 +4,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from orchestrator.compare.metrics import metric_of
 from orchestrator.compare.possible import asked_again
 from orchestrator.compare.shared_results import each_result_once
-from orchestrator.compare.statistics import merge_series
+from orchestrator.compare.statistics import disagreement, merge_series
 from orchestrator.records.measurement import Fact, Measurement, MeasurementSet, Series
 
 Case = tuple[Fact, ...]
@@ -44,12 +45,15 @@ def pooled(operand: Operand, keep: Callable[[Measurement], bool]) -> dict[Case, 
 
 
 def put_together(some: Sequence[Measurement]) -> Measurement:
-    """Several measurements of one load; series of one metric that do not fit each other are left out and named."""
+    """Several measurements of one load; series of one metric that do not fit each other are left out and named.
+
+    Runs whose acceptance differs on the same prompts are named in a warning: their mean hides it.
+    """
     by_metric: dict[str, list[Series]] = {}
     for item in some:
         for series in item.series:
             by_metric.setdefault(series.metric, []).append(series)
-    merged, left_out = [], []
+    merged, left_out, apart = [], [], []
     for metric, several in by_metric.items():
         if len({(series.unit, series.definition, series.level, bool(series.x)) for series in several}) > 1:
             left_out.append(f"{metric} means something else in some of the runs put together: left out")
@@ -57,6 +61,9 @@ def put_together(some: Sequence[Measurement]) -> Measurement:
             left_out.append(f"{metric} has no samples in some of the runs put together: left out")
         else:
             merged.append(merge_series(several))
+            known = metric_of(metric)
+            if known is not None and known.primary and (told := disagreement(known, several)):
+                apart.append(told)
     return Measurement(
         case=some[0].case,
         series=tuple(merged),
@@ -64,7 +71,7 @@ def put_together(some: Sequence[Measurement]) -> Measurement:
         soft=_joined([item.soft for item in some]),
         arguments=_joined([item.arguments for item in some]),
         invalid=tuple(dict.fromkeys(text for item in some for text in item.invalid)),
-        warnings=tuple(dict.fromkeys((*left_out, *(text for item in some for text in item.warnings)))),
+        warnings=tuple(dict.fromkeys((*left_out, *apart, *(text for item in some for text in item.warnings)))),
         histogram=_summed([item.histogram for item in some]),
     )
 

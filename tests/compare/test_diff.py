@@ -199,6 +199,31 @@ def test_runs_of_one_side_are_put_together_and_what_varies_among_them_is_told() 
     assert barred.notes == ("mixed: gpu differs between its runs",)
 
 
+def test_runs_of_which_the_acceptance_differs_on_the_same_prompts_are_told_apart() -> None:
+    """Four runs of +0.2, -1.5, +0.2, +10.7 %: their mean over prompts is sure to a percent, and they are not."""
+    verifies = [40.0, 50.0, 60.0, 45.0, 55.0, 65.0, 70.0, 48.0]
+
+    def run(name: str, factor: float) -> MeasurementSet:
+        tokens = [factor * (1.9 + 0.01 * index) * steps for index, steps in enumerate(verifies)]
+        return measurement_set(measurement(lengths(tokens, verifies)), run_id=name)
+
+    old = Operand(label="old", sets=(run("a", 1.0),))
+    new = Operand(label="new", sets=tuple(run(f"n{index}", f) for index, f in enumerate((1.002, 0.985, 1.002, 1.107))))
+    found = only(compare_sets(new, old, Asked()))
+    assert found.ours.warnings == (
+        "accept_length_pooled differs among the 4 runs put together, 1.908 to 2.144 on the same 8 prompts; their mean "
+        "by run is within 1.82 to 2.157 (95 %): the interval over prompts leaves that out",
+    )
+    near = Operand(label="near", sets=tuple(run(f"n{index}", f) for index, f in enumerate((1.002, 0.995, 1.002))))
+    assert only(compare_sets(near, old, Asked())).ours.warnings == ()
+    assert only(compare_sets(old, new, Asked())).theirs.warnings == found.ours.warnings
+    two = Operand(label="two", sets=new.sets[2:])
+    assert (
+        "2 runs put together, 1.941 to 2.144 on the same 8 prompts: the interval"
+        in (only(compare_sets(two, old, Asked())).ours.warnings[0])
+    )
+
+
 def test_a_run_on_both_sides_is_told() -> None:
     made = {run: measurement(throughputs(*y, run_id=run)) for run, y in (("a", BASE), ("b", BETTER))}
     old, new = (measurement_set(one, run_id=run) for run, one in made.items())

@@ -5,6 +5,7 @@ is taken as it stands. scipy's distributions and numpy are imported where they a
 """
 
 from orchestrator.compare.statistics.averages import geometric_mean, mean
+from orchestrator.compare.statistics.between_runs import disagreement
 from orchestrator.compare.statistics.bootstrap import with_bootstrap
 from orchestrator.compare.statistics.merging import merge_series
 from orchestrator.compare.statistics.multiplicity import adjust, benjamini_hochberg, holm
@@ -15,6 +16,7 @@ __all__ = [
     "adjust",
     "benjamini_hochberg",
     "compare_series",
+    "disagreement",
     "estimate",
     "geometric_mean",
     "holm",

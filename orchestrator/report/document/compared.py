@@ -87,7 +87,7 @@ def _in_full(found: SetComparison, asked: Asked, *, several: bool) -> list[Block
     blocks: list[Block] = [Text(text=title)] if several else []
     blocks += [Text(text=f"{line}.", kind="note") for line in more]
     for case in sorted(found.cases, key=lambda one: fact_of(one.case, "side") == "plain"):
-        blocks += [_case_table(found, case, asked), *_remarks(case), *_circumstances(case)]
+        blocks += [_case_table(found, case, asked), *_remarks(case), *_of_sets(found, case), *_circumstances(case)]
     if found.cases:
         untold = untold_lines(found, READABLE)
         blocks += [*(Text(text=f"Not told by a side: {text}.", kind="note") for text in untold), _methods(found)]
@@ -132,6 +132,18 @@ def _remarks(case: CaseComparison) -> list[Block]:
         if words:
             told.setdefault(words, []).append(title_of(one.metric.name))
     return [Text(text=f"{', '.join(names)}: {words}.", kind="note") for words, names in told.items()]
+
+
+def _of_sets(found: SetComparison, case: CaseComparison) -> list[Block]:
+    """What only the runs of a side together show, e.g. that they disagree; each run's own warnings stand elsewhere."""
+    own = {text for one in (*found.ours, *found.theirs) for load in one.measurements for text in load.warnings}
+    sides = ((found.ours_label, case.ours), (found.theirs_label, case.theirs))
+    return [
+        Text(text=f"{label}: {text}.", kind="note")
+        for label, side in sides
+        for text in side.warnings
+        if text not in own
+    ]
 
 
 def _methods(found: SetComparison) -> Table:
