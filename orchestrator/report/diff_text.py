@@ -105,7 +105,7 @@ def remarks(case: CaseComparison, asked: Asked, besides: Comparison | None) -> l
         ("runs with", [_change(item) for item in case.arguments]),
         ("also differs", [_change(item) for item in case.soft]),
         *_warnings(case),
-        ("note", _metric_notes(shown)),
+        ("note", _metric_notes(shown, besides if any(item is besides for item in case.comparisons) else None)),
         ("note", _hidden(case, asked)),
         ("note", ["best.* are declared.*: the reading that fits best is the declared one"] if _is_best(case) else []),
     )
@@ -130,12 +130,13 @@ def _is_best(case: CaseComparison) -> bool:
     return len(_once(case.comparisons)) < len(case.comparisons)
 
 
-def _metric_notes(shown: Sequence[Comparison]) -> Sequence[str]:
-    """What is to be said of metrics, each sentence once with all whom it concerns."""
+def _metric_notes(shown: Sequence[Comparison], besides: Comparison | None) -> Sequence[str]:
+    """What is to be said of metrics, each sentence once with all whom it concerns; not what the verdict has said."""
     by_note: dict[str, list[str]] = {}
+    said = () if besides is None else besides.note.split("; ")
     for item in shown:
         for part in item.note.split("; ") if item.note else ():
-            if not part.startswith("not tested"):  # the table says it
+            if part not in said and not part.startswith("not tested"):  # the table says that
                 by_note.setdefault(part, []).append(item.metric.name)
     return [f"{note} ({', '.join(names[:3])}{', ...' if len(names) > 3 else ''})" for note, names in by_note.items()]
 
