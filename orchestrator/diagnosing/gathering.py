@@ -76,7 +76,7 @@ def _served(asked: Asked, record: RunRecord | None, store: Store) -> Served | No
     report = None if record is None else review(store, record).bench
     if record is None or report is None:
         return None
-    splits = tuple(_splits(asked, record.run_id, report))
+    splits = tuple(splits_of(asked, record.run_id, report))
     return Served(
         run_id=record.run_id,
         result=report.result,
@@ -86,7 +86,7 @@ def _served(asked: Asked, record: RunRecord | None, store: Store) -> Served | No
     )
 
 
-def _splits(asked: Asked, run_id: str, report: BenchReport) -> Iterator[ServedSplit]:
+def splits_of(asked: Asked, run_id: str, report: BenchReport) -> Iterator[ServedSplit]:
     """The speculating side at its lowest load, training and held-out prompts apart where the run told them apart."""
     loads = [load for load in report.figures.loads if load.side == "spec" and load.requests]
     if not loads:
@@ -135,7 +135,7 @@ def _predicted(asked: Asked, results: Results, store: Store, served: Served | No
         alone = rows_of(captured, "answered") is not None or asked.only_training
         names = ("train",) if alone else ("held-out",)
     for name, rows in zip(names, (measured.train, measured.heldout), strict=False):
-        walked = None if rows is None else _walked(name, rows, served, steps)
+        walked = None if rows is None else walked_of(name, rows, served, steps)
         if rows is None or walked is None:
             continue
         dtype = report.result.dtype
@@ -145,7 +145,7 @@ def _predicted(asked: Asked, results: Results, store: Store, served: Served | No
             yield foretell(best, rows, walked, part="best", run_id=record.run_id, dtype=dtype)
 
 
-def _walked(name: SplitName, rows: Split, served: Served, steps: int) -> Walked | None:
+def walked_of(name: SplitName, rows: Split, served: Served, steps: int) -> Walked | None:
     """What was asked of the prompts that rows were made of; None = this split was not served."""
     split, workload = served.split(name), served.result.workload
     if split is None:

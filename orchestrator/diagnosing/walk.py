@@ -12,7 +12,7 @@ from orchestrator.diagnosing.asked import Asked
 from orchestrator.diagnosing.gathering import known_of, take
 from orchestrator.diagnosing.results import Results, Skipped, failure_of
 from orchestrator.diagnosing.running import run_or_take
-from orchestrator.diagnosing.stages import STAGES
+from orchestrator.diagnosing.stages import STAGES, Stage
 from orchestrator.diagnosis.decision.decide import decide
 from orchestrator.diagnosis.decision.decision import Decision
 from orchestrator.diagnosis.decision.inputs import Known
@@ -57,7 +57,7 @@ def diagnose(
     decision = decide(known)
     for stage in STAGES:
         left_s = None if until_s is None else until_s - time.monotonic()
-        reason = _reason_to_skip(asked, decision, results, left_s)
+        reason = reason_to_skip(stage, asked, decision, results, left_s)
         planned = stage.plan(asked, config, results) if reason is None else reason
         if isinstance(planned, str):
             _leave_out(stage.name, planned, results, tell)
@@ -84,9 +84,16 @@ def _leave_out(stage: str, reason: str, results: Results, tell: Tell) -> None:
     tell(Note(name=stage, text=f"left out: {reason}"))
 
 
-def _reason_to_skip(asked: Asked, decision: Decision, results: Results, left_s: float | None) -> str | None:
+def reason_to_skip(
+    stage: Stage, asked: Asked, decision: Decision, results: Results, left_s: float | None
+) -> str | None:
+    """Why a stage need not, or cannot, be run now; None = run it. `left_s`: of the budget."""
     if left_s is not None and left_s < LEAST_BUDGET_S:
         return f"the budget of {(asked.budget_s or 0) / 60:g} min is used up"
+    # Rows may show that it is mis-fed and not tell which layers are right: the trainer's word beside a capture does.
+    lacks_fix = "wiring" in decision.causes and decision.fix is None and asked.trained is not None
+    if lacks_fix and stage.name == "capture":
+        return None
     if results.records and decision.certain and not asked.deep:
         return "the cause is certain without it (--deep runs it all the same)"
     return None

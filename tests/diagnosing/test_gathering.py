@@ -1,0 +1,82 @@
+"""Runs -> what a decision rests on: the splits of what was served, and which rows stand for which prompt."""
+
+import dataclasses
+from collections.abc import Sequence
+
+import pytest
+
+from orchestrator.diagnosing.gathering import splits_of, walked_of
+from orchestrator.diagnosis.decision.inputs import Served
+from orchestrator.diagnosis.measured import Split
+from orchestrator.report.bench_content import BenchReport, report_bench
+from remote_payload.schema.bench import RequestSample
+from tests.diagnosing.test_stages import asked
+from tests.diagnosis.decision import scenes
+from tests.support.made_bench import made_bench, made_point, made_request, made_server
+
+DIGESTS = ("aaaaaaaaaaaa", "bbbbbbbbbbbb", "cccccccccccc")
+
+
+def report(border: int | None) -> BenchReport:
+    """Three prompts; at two users too, which is not the lowest load."""
+    requests: list[RequestSample] = []
+    points = []
+    for point, users in enumerate((2, 1)):
+        own = [made_request(point, prompt, histogram=[10, 20]) for prompt in range(3)]
+        points.append(made_point(point, own, concurrency=users))
+        requests += own
+    result = made_bench([made_server()], points)
+    workload = dataclasses.replace(result.workload, prompts=3, heldout_from=border, prompt_sha256=DIGESTS)
+    return report_bench(dataclasses.replace(result, workload=workload), requests)
+
+
+@pytest.mark.parametrize(
+    ("border", "only_training", "expected"),
+    [
+        (2, False, {"train": [0, 1], "held-out": [2]}),
+        (2, True, {"train": [0, 1], "held-out": [2]}),
+        (None, False, {"held-out": [0, 1, 2]}),
+        (None, True, {"train": [0, 1, 2]}),  # --merged without --heldout-prompts
+    ],
+)
+def test_the_splits_of_what_was_served(
+    border: int | None, only_training: bool, expected: dict[str, Sequence[int]]
+) -> None:
+    about = dataclasses.replace(asked(), only_training=only_training)
+    found = {split.split: [item.prompt for item in split.requests] for split in splits_of(about, "r", report(border))}
+    assert found == expected
+    assert all(item.point == 1 for split in splits_of(about, "r", report(border)) for item in split.requests)
+
+
+def rows(*sources: str | None) -> Split:
+    base = scenes.offline().measured.train.rows[0]
+    made = [dataclasses.replace(base, name=f"hs_{place}", source=source) for place, source in enumerate(sources)]
+    return Split(rows=made, figures={})
+
+
+def served(*, ended: int | None = None) -> Served:
+    made = report(2)
+    splits = tuple(splits_of(asked(), "r", made))
+    if ended is not None:
+        short = tuple(dataclasses.replace(item, completion_tokens=ended) for item in splits[0].requests)
+        splits = (dataclasses.replace(splits[0], requests=short), *splits[1:])
+    return Served(run_id="r", result=made.result, figures=made.figures, diagnosis=made.diagnosis, splits=splits)
+
+
+def test_rows_are_found_by_what_was_asked() -> None:
+    some = rows("prompt bbbbbbbbbbbb greedy", "prompt dddddddddddd greedy", None, "odd", "prompt aaaaaaaaaaaa greedy")
+    found = walked_of("train", some, served(), 3)
+    assert found is not None
+    assert (found.prompts, found.steps, found.max_new_tokens) == ({"hs_0": 1, "hs_4": 0}, 3, 64)
+
+
+def test_an_answer_that_ended_by_itself_is_known_by_its_length() -> None:
+    found = walked_of("train", rows("prompt aaaaaaaaaaaa greedy"), served(ended=20), 3)
+    assert found is not None
+    assert found.ends == {0: 20, 1: 20}
+
+
+def test_a_split_that_was_not_served_foretells_nothing() -> None:
+    made = served()
+    alone = dataclasses.replace(made, splits=made.splits[:1])
+    assert walked_of("held-out", rows("prompt cccccccccccc greedy"), alone, 3) is None

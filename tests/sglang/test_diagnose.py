@@ -1,0 +1,106 @@
+"""`diagnose` on a real SGLang: the story's verdict with its proof, a sound pair, and a double fault."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.demo.stage import DATA
+from tests.sglang.conftest import ARGUMENTS, ENVIRONMENT, Models
+from tests.support.laptop import Laptop
+from tests.support.served_models import write_draft
+from tests.support.sshd import running_sshd
+
+UNSEEN = Path(__file__).parents[1] / "golden" / "standalone" / "unseen"
+QUICK = '[jobs.standalone]\nsweep = "wiring"\ncapture_rows = 0\nthreads = 1\n[jobs.capture]\nmax_rows = 2\n'
+Ask = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture
+def ask(tmp_path: Path, models: Models, sglang_python: str) -> Iterator[Ask]:
+    """Run a diagnosis of a drafter with every stage; its JSON."""
+    with running_sshd(tmp_path / "gpu1") as server:
+        folder = tmp_path / "laptop"
+        folder.mkdir()
+        laptop = Laptop(folder)
+        laptop.add_host("gpu1", server)
+        with laptop.toml.open("a") as file:
+            file.write(QUICK)
+
+        def run(draft: Path, *more: str, **changes: Any) -> dict[str, Any]:
+            flags = {
+                "model": models.target,
+                "draft": draft,
+                "rows": DATA / "rows",
+                "merged": DATA / "merged.jsonl",
+                "states": "embed,2,4,5",
+                "heldout": UNSEEN,
+                "heldout-prompts": models.prompts,
+                "num-steps": 3,
+                "eagle-topk": 1,
+                "num-draft-tokens": 4,
+                "dtype": "float32",
+                "max-prompts": 5,
+                "max-new-tokens": 64,
+                "server-python": sglang_python,
+                **{name.replace("_", "-"): value for name, value in changes.items()},
+            }
+            words = [f"--{name}={value}" for name, value in flags.items()]
+            words += [f"--server-arg={word}" for word in (*ARGUMENTS, "--context-length", "1024")]
+            words += [f"--server-env={name}={value}" for name, value in ENVIRONMENT.items()]
+            started = laptop.start("diagnose", "--host", "gpu1", "--deep", "--json", *words, *more)
+            out, err = started.communicate(timeout=880)
+            assert started.returncode == 0, f"{err}\n{out[-3000:]}"
+            told = json.loads(out.splitlines()[-1])
+            assert isinstance(told, dict)
+            return told
+
+        yield run
+        laptop.close()
+
+
+def as_predicted(told: dict[str, Any]) -> None:
+    """In float32 every request is the one that was foretold, on training prompts and on held-out ones."""
+    assert {told["place"][axis]["answer"] for axis in ("served_train", "served_heldout")} == {"as_predicted"}, told[
+        "also"
+    ]
+    for split in ("training", "held-out"):
+        assert any(f"predicted on {split} prompts, 5 of 5 requests identical" in text for text in told["also"])
+
+
+def test_the_story_and_its_fix(ask: Ask, models: Models, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    # Ten bundled rows do not tell layer 4 from layer 5; the trainer's word does.
+    told = ask(models.mis_wired, "--trained=embed,2,4", "--apply", f"--html={page}")
+    assert (told["verdict"], told["certain"]) == ("wiring", True)
+    assert {name: stage["phase"] for name, stage in told["stages"].items()} == dict.fromkeys(
+        ("offline", "capture", "replay", "serve"), "succeeded"
+    )
+    assert told["place"]["fed"]["answer"] == "other_states"
+    assert "[layer 2, layer 4, layer 5]" in told["headline"]
+    as_predicted(told)
+    applied = told["applied"]
+    assert Path(applied["folder"]).name == "mis_wired-for-sglang"
+    assert "Before and after the fix" in page.read_text()
+    (compared,) = applied["compared"]["comparisons"]
+    (length,) = (item for item in compared["metrics"] if item["metric"] == "accept_length_pooled")
+    assert (length["verdict"], length["a"]["value"] < 1.7, length["b"]["value"] > 2.3) == ("improved", True, True)
+
+
+@pytest.mark.slow
+def test_a_sound_pair(ask: Ask, models: Models) -> None:
+    told = ask(models.embed)
+    assert told["place"]["fed"]["answer"] == "as_trained"
+    assert not set(told["causes"]) & {"wiring", "loading", "engine", "data"}, told["headline"]
+    as_predicted(told)
+
+
+@pytest.mark.slow
+def test_a_double_fault(ask: Ask, tmp_path: Path) -> None:
+    """Other states, and other draft tokens than were asked for."""
+    draft = write_draft(tmp_path / "double", "drafter_std", ids=[-1, 1, 3])
+    told = ask(draft, num_steps=1, num_draft_tokens=16)
+    assert {"wiring", "parameters"} <= set(told["causes"]), told["headline"]
+    as_predicted(told)
