@@ -10,9 +10,10 @@ from typing import Any
 
 from orchestrator.compare import definitions as ours
 from orchestrator.importers import definitions as words
-from orchestrator.importers.assembly import Figure, Point
 from orchestrator.importers.depths import DEEPEST, by_depth
+from orchestrator.importers.identities import Claim, quotient
 from orchestrator.importers.kind import Kind
+from orchestrator.importers.point import Figure, Point
 from orchestrator.importers.row import Row, in_words
 
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "sec": 1.0, "seconds": 1.0}
@@ -29,6 +30,7 @@ _SUMMARISED = (
     ("user_tok_s", words.AIPERF_USER, "output_token_throughput_per_user"),
 )
 _KEYS = {"mean": "avg", "median": "p50", "p90": "p90", "p95": "p95", "p99": "p99"}
+_COUNTED = ("total_osl", "benchmark_duration")
 _RETOKENISED = 0.02
 """From this share on, two counts of the same output are told to differ."""
 
@@ -56,7 +58,8 @@ def _points(row: Row) -> tuple[Point]:
               soft={"aiperf_version": row.word("aiperf_version"), "endpoint": config.inner("endpoint").word("type")},
               counts={f"{name}_tokens": row.inner(key).word("avg")
                       for name, key in (("input", "total_isl"), ("output", "total_osl"))},
-              asked=asked, answered=answered, invalid=_invalid(row), warnings=_counted_twice(row)),
+              asked=asked, answered=answered, invalid=_invalid(row), warnings=(*_schema(row), *_counted_twice(row)),
+              claims=_claims(row), counted={name: row.inner(name).number_of("avg") for name in _COUNTED}),
     )  # fmt: skip
 
 
@@ -123,6 +126,25 @@ def _counted_twice(row: Row) -> tuple[str, ...]:
     if own is None or told is None or abs(own / told - 1) <= _RETOKENISED:
         return ()
     return (f"its throughput counts {own:g} output tokens, the server tells {told:g} ({row.where})",)
+
+
+def _claims(row: Row) -> tuple[Claim, ...]:
+    """That its rates are its counts over its duration, whose clock ends a little later."""
+    seconds = row.inner("benchmark_duration").number_of("avg")
+    by = (seconds if row.inner("benchmark_duration").word("unit") in ("sec", "s", "seconds") else None, "s")
+    tokens, requests = (row.inner(name).number_of("avg") for name in ("total_osl", "request_count"))
+    output, rate = (row.inner(name).positive("avg") for name in ("output_token_throughput", "request_throughput"))
+    return (
+        *quotient("output_token_throughput", output, (tokens, "output tokens"), by, sure=False),
+        *quotient("request_throughput", rate, (requests, "answers"), by, sure=False),
+    )
+
+
+def _schema(row: Row) -> tuple[str, ...]:
+    version = row.word("schema_version")
+    if version is None or version.partition(".")[0] == "1":
+        return ()
+    return (f"its schema is {version}; what is known here is 1.x, its figures may mean something else ({row.where})",)
 
 
 def _load(config: Row) -> dict[str, str | None]:

@@ -6,12 +6,13 @@ does not tell stands as a fact without a value, so that a comparison says what i
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from orchestrator.compare.fingerprint import SERVED
 from orchestrator.compare.possible import impossible_figures
 from orchestrator.errors import InvalidRunError
-from orchestrator.importers.row import Place, once
+from orchestrator.importers.point import Figure, Point
+from orchestrator.importers.row import once
 from orchestrator.importers.served_by import server_of
 from orchestrator.importers.source import Source
 from orchestrator.records.measurement import Fact, Measurement, MeasurementSet, Result, Series
@@ -30,47 +31,6 @@ _IN_WORDS = {
     "simulated_acceptance": "whether acceptance was simulated",
     "failed_requests": "how many requests were sent (lost ones cannot be seen)",
 }
-
-
-@dataclass(frozen=True, kw_only=True)
-class Figure:
-    """One number of one row."""
-
-    metric: str
-    unit: str
-    definition: str
-    value: float
-    is_last: bool = False
-    """Runs on over the rows of a file, e.g. since the server's start: only the last one stands, without its samples."""
-    n: int | None = None
-    """Of a summary: what stood behind it."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Point:
-    """What one row tells."""
-
-    place: Place
-    case: Mapping[str, str | None]
-    figures: Sequence[Figure]
-    hard: Mapping[str, str | None] = field(default_factory=dict)
-    soft: Mapping[str, str | None] = field(default_factory=dict)
-    """Of the server and the tool: rows that differ in one are no repeats."""
-    counts: Mapping[str, str | None] = field(default_factory=dict)
-    """Soft as well, and may differ from repeat to repeat."""
-    arguments: Mapping[str, str | None] = field(default_factory=dict)
-    start: str | None = None
-    """Which start of its server answered; None = not told. `seed ...` may be several starts."""
-    asked: int | None = None
-    """Requests that were to be sent; None = not told."""
-    answered: int | None = None
-    invalid: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
-
-    @property
-    def lost(self) -> int | None:
-        """Requests without an answer; None = not told."""
-        return None if self.asked is None or self.answered is None else self.asked - self.answered
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,8 +116,14 @@ def _measurement(key: Mapping[str, str], points: Sequence[tuple[str, Point]], va
         hard=_facts({name: key.get(name) for name in hard}),
         soft=_facts({**some[0].soft, **counts}),
         arguments=_facts(some[0].arguments),
-        invalid=once(text for point in some for text in (*_lost(point), *point.invalid)),
-        warnings=once((*(text for point in some for text in point.warnings), *warnings, *_as_repeats(some))),
+        invalid=once(text for point in some for text in (*_lost(point), *point.invalid, *point.doubts.invalid)),
+        warnings=once(
+            (
+                *(text for point in some for text in (*point.warnings, *point.doubts.warnings)),
+                *warnings,
+                *_as_repeats(some),
+            )
+        ),
         results=tuple(Result(key=at, sha256=point.place.digest.hex()) for at, point in points if point.place.digest),
     )
     return dataclasses.replace(found, invalid=(*found.invalid, *impossible_figures(found)))

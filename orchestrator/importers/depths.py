@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from orchestrator.compare import definitions as ours
-from orchestrator.importers.assembly import Figure
+from orchestrator.importers.point import Figure
 
 DEEPEST = 16
 

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from orchestrator.importers.assembly import Point
+from orchestrator.importers.point import Point
 from orchestrator.importers.row import Row
 
 

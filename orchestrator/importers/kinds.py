@@ -14,8 +14,9 @@ from orchestrator.importers import (
     specforge,
     vllm_serving,
 )
-from orchestrator.importers.assembly import Origin, Point, assembled
+from orchestrator.importers.assembly import Origin, assembled
 from orchestrator.importers.kind import Kind
+from orchestrator.importers.point import Point
 from orchestrator.importers.row import Row
 from orchestrator.importers.source import Source
 from orchestrator.records.measurement import MeasurementSet

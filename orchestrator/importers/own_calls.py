@@ -9,7 +9,8 @@ from collections.abc import Mapping
 
 from orchestrator.compare.bench_facts import simulated_acceptance
 from orchestrator.importers import sglang_serving
-from orchestrator.importers.assembly import Origin, Point, assembled
+from orchestrator.importers.assembly import Origin, assembled
+from orchestrator.importers.point import Point
 from orchestrator.importers.row import in_words
 from orchestrator.importers.source import Source
 from orchestrator.records.measurement import Measurement

@@ -9,8 +9,9 @@ Source: `run_one_case` in `python/sglang/benchmark/one_batch_server.py`, SGLang 
 
 from orchestrator.compare import definitions as ours
 from orchestrator.importers import definitions as words
-from orchestrator.importers.assembly import Figure, Point
+from orchestrator.importers.identities import Claim, quotient
 from orchestrator.importers.kind import Kind
+from orchestrator.importers.point import Figure, Point
 from orchestrator.importers.row import Row
 
 _KEYS = {"batch_size", "input_len", "output_len", "last_ttft", "overall_throughput", "acc_length"}
@@ -60,7 +61,8 @@ def _points(row: Row) -> tuple[Point]:
     hard = {"max_new_tokens": row.word("output_len"), "prompts": row.word("batch_size")}
     return (
         Point(place=row.place, case=case, figures=figures, hard=hard, soft=soft,
-              counts={"output_tokens": row.word("total_output_tokens")}, invalid=invalid, warnings=warnings),
+              counts={"output_tokens": row.word("total_output_tokens")}, invalid=invalid, warnings=warnings,
+              claims=_total(row), counted={name: row.number_of(name) for name in ("batch_size", "latency")}),
     )  # fmt: skip
 
 
@@ -78,6 +80,16 @@ def _output(row: Row) -> tuple[list[Figure], tuple[str, ...]]:
         return [figure], ()
     told = f"{value:g} tok/s over {seconds:.4g} s are more than the {tokens} tokens of the batch ({row.place.where})"
     return [figure], (told,)
+
+
+def _total(row: Row) -> tuple[Claim, ...]:
+    """That its overall throughput is its tokens over its time."""
+    size, prompt = row.count("batch_size"), row.count("input_len")
+    output = row.count("total_output_tokens") or _asked(row)
+    tokens = None if size is None or prompt is None or output is None else size * prompt + output
+    latency = row.number_of("latency")
+    told = row.positive("overall_throughput")
+    return quotient("overall_throughput", told, (tokens, "prompt and output tokens"), (latency, "s"))
 
 
 def _asked(row: Row) -> int | None:

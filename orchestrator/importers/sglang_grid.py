@@ -5,8 +5,9 @@ accept length of exactly 1.0 also stands where the server told none, so with a d
 """
 
 from orchestrator.importers import definitions as words
-from orchestrator.importers.assembly import Figure, Point
+from orchestrator.importers.identities import quotient
 from orchestrator.importers.kind import Kind
+from orchestrator.importers.point import Figure, Point
 from orchestrator.importers.row import Row
 
 _KEYS = {"batch_size", "steps", "topk", "num_draft_tokens", "acc_length", "step_time", "speed"}
@@ -39,7 +40,9 @@ def _points(row: Row) -> tuple[Point]:
         Point(place=row.place, case={"side": "plain" if is_plain else "spec", "concurrency": row.word("batch_size")},
               figures=figures, hard={**draft, "max_new_tokens": "512", "temperature": "0", "ignore_eos": "true"},
               counts={"step_time_s": row.word("step_time"), "output_tokens_a_request": row.word("completion_tokens")},
-              warnings=warnings),
+              warnings=warnings, counted={name: row.number_of(name) for name in ("batch_size", "step_time")},
+              claims=quotient("speed", speed, (row.positive("acc_length"), "tokens a step"),
+                              (row.number_of("step_time"), "s"))),
     )  # fmt: skip
 
 

@@ -13,7 +13,8 @@ from collections.abc import Sequence
 
 from orchestrator.errors import InvalidRunError
 from orchestrator.importers import definitions as words
-from orchestrator.importers.assembly import Figure, Origin, Point, assembled
+from orchestrator.importers.assembly import Origin, assembled
+from orchestrator.importers.point import Figure, Point
 from orchestrator.importers.row import Place
 from orchestrator.importers.served_by import arguments_of, hard_of
 from orchestrator.importers.source import Source

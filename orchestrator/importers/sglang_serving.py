@@ -7,14 +7,24 @@ default file name and in the arrays of `--output-details` alone. Not covered: it
 
 import re
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import TypedDict
 
 from orchestrator.compare import definitions as ours
 from orchestrator.importers import definitions as words
-from orchestrator.importers.assembly import Figure, Point
+from orchestrator.importers.identities import Claim, quotient
 from orchestrator.importers.kind import Kind
+from orchestrator.importers.point import Figure, Point
 from orchestrator.importers.row import Row
 from orchestrator.importers.served_by import arguments_of, hard_of, start_of
+
+
+class Identities(TypedDict):
+    """What `Point` takes of them."""
+
+    claims: tuple[Claim, ...]
+    counted: Mapping[str, float | None]
+
 
 _STEADY = "concurrency_threshold"
 _RATES = (
@@ -66,8 +76,26 @@ def rates(row: Row, table: Sequence[tuple[str, str, str, Sequence[str]]]) -> lis
     return found
 
 
+def identities(row: Row, table: Sequence[tuple[str, str, str, Sequence[str]]]) -> Identities:
+    """That its throughputs are what it counted over its duration, both of them more than nothing."""
+    names = ("duration", "completed", "total_output_tokens", "total_input_tokens")
+    seconds, answered, output, prompt = (row.number_of(name) for name in names)
+    both = None if output is None or prompt is None else output + prompt
+    counts = {"output_throughput_tok_s": (output, "output tokens"), "request_throughput_req_s": (answered, "answers"),
+              "total_throughput_tok_s": (both, "prompt and output tokens")}  # fmt: skip
+    claims = [
+        claim
+        for metric, _, _, keys in table
+        for key in keys
+        for claim in quotient(key, row.positive(key), counts[metric], (seconds, "s"))
+    ]
+    return {"claims": tuple(claims), "counted": {"duration": seconds, "total_output_tokens": output}}
+
+
 def load_of(row: Row) -> dict[str, str | None]:
     """The load: users at once, or the rate of requests."""
+    if row.count("max_concurrency") == 0:
+        row.fail("max_concurrency", "a whole number above 0")
     users = row.word("max_concurrency")
     return {"request_rate": row.word("request_rate")} if users is None else {"concurrency": users}
 
@@ -105,7 +133,7 @@ def points(row: Row) -> tuple[Point]:
               hard={**hard, "prompts": None if asked is None else str(asked)},
               soft={"sglang_version": arguments.get("version"), "backend": row.word("backend")},
               counts={name: row.word(f"total_{name}") for name in ("input_tokens", "output_tokens")},
-              arguments=arguments, start=start_of(server), asked=asked,
+              arguments=arguments, start=start_of(server), asked=asked, **identities(row, _RATES),
               answered=_answered(row), warnings=_counted_twice(row)),
     )  # fmt: skip
 

@@ -26,6 +26,8 @@ _SECRET = re.compile(
     rb"""(?!None\b|null\b|none\b|["',}\s])[^"',}\s]""",
     re.IGNORECASE,
 )
+_CUT = "the file may be cut off; nothing of it was imported"
+_NO_JSON = "nothing of it was imported: results are JSON, and a server's log has decode lines (`Decode batch ...`)"
 _TOO_DEEP = "JSON that is nested too deep"
 _JSON = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:\{|\[\s*[\[{\]])")
 _TEXT = re.compile(rb"[^\s\xef\xbb\xbf]")
@@ -102,7 +104,7 @@ class Source:
             value = _parsed(first.text)
         except ValueError as problem:
             if second is None or self.places:
-                raise _broken(first.where if self.places else self.name, problem) from None
+                raise self._broken(first.where if self.places else self.name, problem) from None
             value, second = self._document(problem), None
         if second is None:
             yield from self._of_document(value, first)
@@ -125,7 +127,7 @@ class Source:
         except UnicodeDecodeError as problem:
             raise InvalidRunError(f"{self.name}: expected text, found other bytes at {problem.start}") from None
         except ValueError as problem:
-            raise _broken(self.name, problem) from None
+            raise self._broken(self.name, problem) from None
 
     def _of_document(self, value: object, line: Line) -> Iterator[Row]:
         if not isinstance(value, list):
@@ -143,6 +145,10 @@ class Source:
             return Row(value, where, number, self.name, digest_of(value))
         except RecursionError:
             raise _broken(where, ValueError(_TOO_DEEP)) from None
+
+    def _broken(self, where: str, problem: ValueError) -> InvalidRunError:
+        """What begins otherwise than JSON does is no file that was cut off."""
+        return _broken(where, problem) if self.is_json else _broken(where, problem, _NO_JSON)
 
     def _require_text(self) -> None:
         if _TEXT.search(self.data) is None:
@@ -167,8 +173,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _broken(where: str, problem: ValueError) -> InvalidRunError:
-    hint = "the file may be cut off; nothing of it was imported"
+def _broken(where: str, problem: ValueError, hint: str = _CUT) -> InvalidRunError:
     return InvalidRunError(f"{where}: expected JSON, found: {problem}", hint=hint)
 
 

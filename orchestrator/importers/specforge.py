@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from orchestrator.compare import definitions as ours
 from orchestrator.errors import InvalidRunError
 from orchestrator.importers import definitions as words
-from orchestrator.importers.assembly import Figure, Point
+from orchestrator.importers.identities import quotient
 from orchestrator.importers.kind import Kind, stamp_in
+from orchestrator.importers.point import Figure, Point
 from orchestrator.importers.row import Row
 
 _CONFIG = {"batch_size", "metrics"}
@@ -61,7 +62,10 @@ def _bench_point(row: Row, case: dict[str, str | None], hard: dict[str, str | No
         figures.append(Figure(metric="accept_length_per_verify", unit="tokens",
                               definition=ours.ACCEPT_LENGTH_PER_VERIFY, value=accept))  # fmt: skip
     counts = {name: row.word(name) for name in ("accuracy", "num_questions", "num_valid_predictions")}
-    return Point(place=row.place, case=case, figures=figures, hard=hard, counts=counts, warnings=warnings)
+    asked = {"num_questions": row.count("num_questions"), "latency": row.number_of("latency")}
+    return Point(
+        place=row.place, case=case, figures=figures, hard=hard, counts=counts, warnings=warnings, counted=asked
+    )
 
 
 def _command_points(row: Row) -> tuple[Point]:
@@ -76,10 +80,16 @@ def _command_points(row: Row) -> tuple[Point]:
             raise InvalidRunError(f"{row.where}: expected a token a verify step at least, found: {tokens:g}/{steps:g}")
         figures.append(Figure(metric="accept_length_per_verify", unit="tokens",
                               definition=ours.ACCEPT_LENGTH_PER_VERIFY, value=tokens / steps))  # fmt: skip
+    seconds = row.number_of("latency_seconds")
+    claims = quotient("throughput_tokens_per_second", row.positive("throughput_tokens_per_second"),
+                      (row.number_of("output_tokens"), "output tokens"), (seconds, "s"))  # fmt: skip
+    counted = {"samples": row.count("samples"), "latency_seconds": seconds, "output_tokens": row.count("output_tokens")}
+    if macro is not None and macro != 1.0:
+        counted["spec_verify_count"] = row.count("spec_verify_count")
     return (
         Point(place=row.place, case={"side": "spec" if steps else None, "dataset": row.word("dataset")},
               figures=figures, hard={"prompts": row.word("samples")}, soft={"backend": row.word("backend")},
-              counts={"output_tokens": row.word("output_tokens")}),
+              counts={"output_tokens": row.word("output_tokens")}, counted=counted, claims=claims),
     )  # fmt: skip
 
 

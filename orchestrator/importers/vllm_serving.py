@@ -9,11 +9,12 @@ import re
 
 from orchestrator.compare import definitions as ours
 from orchestrator.importers import definitions as words
-from orchestrator.importers.assembly import Figure, Point
 from orchestrator.importers.depths import by_depth
+from orchestrator.importers.identities import Claim, quotient
 from orchestrator.importers.kind import Kind, stamp_in
+from orchestrator.importers.point import Figure, Point
 from orchestrator.importers.row import Row, in_words
-from orchestrator.importers.sglang_serving import load_of, paced, rates, summaries
+from orchestrator.importers.sglang_serving import identities, load_of, paced, rates, summaries
 
 _RATES = (
     ("output_throughput_tok_s", "tok/s", words.VLLM_OUTPUT, ("output_throughput",)),
@@ -65,17 +66,62 @@ def _points(row: Row) -> tuple[Point]:
     more = {name: in_words(value) for name, value in row.value.items()
             if name not in _OWN and not _STATISTIC.fullmatch(name) and not _SECRET.search(name)
             and not isinstance(value, list | dict) and value is not None}  # fmt: skip
-    answered, failed = row.count("completed"), row.count("failed")
-    asked = row.count("num_prompts")
-    if failed is not None and answered is not None:
-        asked = failed + answered
+    asked, answered, warnings = _requests(row)
+    held = identities(row, _RATES)
     return (
         Point(place=row.place, case={"side": side, **load_of(row)},
               figures=[*rates(row, _RATES), *summaries(row, _LATENCIES), *_acceptance(row)],
               hard={**hard, **paced(row), **more}, soft={name: row.word(name) for name in _SOFT},
               counts={name: row.word(f"total_{name}") for name in ("input_tokens", "output_tokens")},
-              asked=asked, answered=answered),
+              asked=asked, answered=answered, warnings=warnings,
+              claims=(*held["claims"], *_of_drafts(row)),
+              counted={**held["counted"], "num_prompts": row.count("num_prompts")}),
     )  # fmt: skip
+
+
+def _requests(row: Row) -> tuple[int | None, int | None, tuple[str, ...]]:
+    """How many requests were sent and how many answered, and what is to be said of that.
+
+    `num_prompts` is what was asked for: of a small data set fewer are sent, so what it counts itself goes before it.
+    """
+    wanted, answered, failed = (row.count(name) for name in ("num_prompts", "completed", "failed"))
+    errors = row.value.get("errors")
+    told = sum(map(bool, errors)) if isinstance(errors, list) else 0
+    if answered is None or (failed is None and not told):
+        return wanted, answered, ()
+    sent = answered + (failed or 0)
+    if told > (failed or 0):  # an error of a request that it counts as answered
+        return max(sent, len(errors or ())), min(answered, max(len(errors or ()) - told, 0)), ()
+    if wanted is None or wanted == sent:
+        return sent, answered, ()
+    text = f"{wanted} prompts were asked for, {sent} were answered or failed by its own counts ({row.where})"
+    return sent, answered, (text,)
+
+
+def _of_drafts(row: Row) -> tuple[Claim, ...]:
+    """That its acceptance is what its counters of the server make."""
+    steps, drafts, accepted = (
+        row.number_of(f"spec_decode_{name}") for name in ("num_drafts", "draft_tokens", "accepted_tokens")
+    )
+    rate, length = (row.number_of(f"spec_decode_acceptance_{name}") for name in ("rate", "length"))
+    found = [
+        *quotient("spec_decode_acceptance_rate", None if rate is None else rate / 100, (accepted, "accepted"),
+                  (drafts, "draft tokens")),
+    ]  # fmt: skip
+    if accepted is not None and drafts is not None and accepted > drafts:
+        words = f"of {drafts:g} that were drafted"
+        found.append(Claim(name="spec_decode_accepted_tokens", told=accepted, made=drafts, words=words))
+    if accepted is None or not steps:
+        return tuple(found)
+    a_draft = accepted / steps
+    if length is not None:
+        words = f"1 + {accepted:g} accepted / {steps:g} drafts make {1 + a_draft:.4g}"
+        found.append(Claim(name="spec_decode_acceptance_length", told=length, made=1 + a_draft, words=words))
+    if joint := row.numbers("spec_decode_per_position_acceptance_rates"):
+        words = f"in sum; {accepted:g} accepted / {steps:g} drafts make {a_draft:.4g}"
+        name = "spec_decode_per_position_acceptance_rates"
+        found.append(Claim(name=name, told=sum(joint), made=a_draft, words=words))
+    return tuple(found)
 
 
 def _acceptance(row: Row) -> list[Figure]:

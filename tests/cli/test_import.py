@@ -10,6 +10,7 @@ import pytest
 from orchestrator.store import Store
 from tests.cli.conftest import Eagle
 from tests.cli.test_runs_baseline_diff import put_run
+from tests.support.lasting import at_throughput
 
 DATA = Path(__file__).parents[1] / "importers" / "data"
 SERVING, VLLM = str(DATA / "sglang_serving_0.5.23.jsonl"), str(DATA / "vllm_serve_0.33.0.json")
@@ -145,7 +146,7 @@ def test_three_states_of_a_growing_file_are_one_run(store: Store, eagle: Eagle, 
         ids = []
         for count in (2, 1, 3):  # in whatever order they are imported and named
             file = tmp_path / f"{name}{count}.jsonl"
-            told = [{**line, "output_throughput": value} for value in values[:count]]
+            told = [at_throughput(line, value) for value in values[:count]]
             file.write_text("".join(json.dumps(one) + "\n" for one in told))
             ids.append(eagle("import", str(file), "--json").json["run_id"])
         words.append(",".join(ids))

@@ -14,10 +14,12 @@ from orchestrator.importers import definitions as words
 from orchestrator.importers.kinds import KINDS, measured
 from orchestrator.importers.source import Source
 from orchestrator.records.measurement import Fact, Measurement, MeasurementSet, Series
+from tests.support.lasting import lasting
 
 DATA = Path(__file__).parent / "data"
 FILES = {path.name: path.read_bytes() for path in DATA.iterdir() if path.is_file() and path.suffix != ".md"}
 LINE = json.loads(FILES["sglang_serving_0.5.23.jsonl"].splitlines()[0])
+VLLM = json.loads(FILES["vllm_serve_0.33.0.json"])
 LATER = ("tag", "server_info", "total_throughput", "max_output_tokens_per_s", "p90_e2e_latency_ms", "p95_ttft_ms")
 """Keys that 0.4.9 does not write."""
 
@@ -69,7 +71,7 @@ def test_an_old_line_has_fewer_keys() -> None:
 
 def test_a_result_is_known_again_however_it_is_written() -> None:
     pretty = measured(Source("one.json", json.dumps(dict(reversed(LINE.items())), indent=1).encode()))
-    grown = of(LINE, {**LINE, "duration": 2.0}).measurements[0].results
+    grown = of(LINE, lasting(LINE, 2.0)).measurements[0].results
     assert [result.sha256 for result in pretty.measurements[0].results] == [grown[0].sha256]
     assert grown[0].sha256 != grown[1].sha256
     for file in ("specforge_bench.jsonl", "vllm_serve_0.33.0.json", "aiperf_0.13.0.json", "sglang_batch_0.5.23.jsonl"):
@@ -102,7 +104,7 @@ def test_two_versions_between(version: str, metrics: int, throughput: float, ttf
 
 
 def test_what_every_line_has_against_it_is_said_once_with_its_count() -> None:
-    lines = [{**LINE, "duration": 1.0 + n, "total_output_tokens_retokenized": 100 + n} for n in range(5)]
+    lines = [{**lasting(LINE, 1.0 + n), "total_output_tokens_retokenized": 100 + n} for n in range(5)]
     (warning,) = (text for text in of(*lines).measurements[0].warnings if "retokenised" in text)
     assert warning == (
         "its texts retokenised have 100 tokens, its throughput counts 144; requests whose answer was an error would be "
@@ -123,7 +125,7 @@ def test_other_settings_of_the_server_are_other_cases() -> None:
 
 
 def with_server(**arguments: object) -> dict[str, Any]:
-    return {**LINE, "duration": 2.0, "server_info": {**LINE["server_info"], **arguments}}
+    return {**lasting(LINE, 2.0), "server_info": {**LINE["server_info"], **arguments}}
 
 
 def test_other_servers_are_no_repeats_and_another_start_is_one() -> None:
@@ -135,7 +137,7 @@ def test_other_servers_are_no_repeats_and_another_start_is_one() -> None:
     assert [len(one.series[0].y) for one in again.measurements] == [2]
     assert "sk-123" not in str(again)
     untold = {key: value for key, value in LINE.items() if key != "server_info"}
-    told = of(untold, {**untold, "duration": 2.0, "total_input_tokens": 40}).measurements[0].warnings
+    told = of(untold, {**lasting(untold, 2.0), "total_input_tokens": 40}).measurements[0].warnings
     assert any("on one server and model: the file tells neither" in text for text in told)
     assert any("input tokens are not alike in its repeats: 32, 40" in text for text in told)
 
@@ -143,7 +145,7 @@ def test_other_servers_are_no_repeats_and_another_start_is_one() -> None:
 def test_repeats_on_one_start_are_told_from_repeats_on_several() -> None:
     def starts(*servers: dict[str, Any]) -> list[str]:
         (one,) = of(
-            *({**with_server(**{"startup_time": None, **server}), "duration": n} for n, server in enumerate(servers, 1))
+            *(lasting(with_server(**{"startup_time": None, **server}), n) for n, server in enumerate(servers, 1))
         ).measurements
         return [name.rpartition("/")[2] for name in one.series[0].clusters]
 
@@ -166,7 +168,8 @@ def test_a_repeat_without_a_number_is_named() -> None:
 def test_failed_requests_make_it_invalid() -> None:
     found = of({**LINE, "errors": ["", "refused", ""]})
     assert found.measurements[0].invalid == ("1 of 3 requests were not answered (file.jsonl)",)
-    assert of({**LINE, "completed": 2}).measurements[0].invalid == found.measurements[0].invalid
+    two = {**LINE, "completed": 2, "request_throughput": 2 / LINE["duration"]}
+    assert of(two).measurements[0].invalid == found.measurements[0].invalid
 
 
 @pytest.mark.parametrize("length", [0.4, 4.01, 40])
@@ -284,7 +287,7 @@ def test_vllms_joint_rates_become_conditional_ones() -> None:
     assert series(one, "accept_rate").y == (33 / 276,)
     assert series(one, "accept_length_pooled").y == (1 + 33 / 92,)
     assert series(one, "accept_length_pooled").definition == words.SERVER_COUNTERS
-    lost = of({**json.loads(FILES["vllm_serve_0.33.0.json"]), "completed": 3, "failed": 1})
+    lost = of({**VLLM, "completed": 3, "failed": 1, "request_throughput": 3 / VLLM["duration"]})
     assert lost.measurements[0].invalid == ("1 of 4 requests were not answered (file.jsonl)",)
     assert series(one, "accept_rate").definition == ours.ACCEPT_RATE.format(drafts=3)
 
@@ -351,7 +354,7 @@ def test_a_kind_that_it_is_not() -> None:
 
 def test_a_large_file_costs_its_longest_line_and_a_line_too_large_is_refused() -> None:
     line = {key: value for key, value in LINE.items() if not isinstance(value, list)}
-    lines = (json.dumps({**line, "duration": n, "itls": [[0.01] * 100] * 100}) for n in range(1, 61))
+    lines = (json.dumps({**lasting(line, n), "itls": [[0.01] * 100] * 100}) for n in range(1, 61))
     source = Source("large.jsonl", "\n".join(lines).encode())
     tracemalloc.start()
     try:
