@@ -45,6 +45,19 @@ class Test:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Spread:
+    """What is reckoned with where it is asked which change so many samples can detect; on the scale of the test."""
+
+    standard_error: float
+    freedom: float
+    variance: float
+    """Of one sample or pair; the sum over both sides where they are not paired."""
+    sides: Literal[1, 2]
+    least: int
+    """Samples below which nothing is judged, whatever their spread."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Comparison:
     """One metric of one case, both sides. `change` is ours against theirs as it is, not turned."""
 
@@ -72,9 +85,13 @@ class Comparison:
     equivalence_p: float | None = None
     """Two one-sided tests against the margin."""
     detectable: float | None = None
-    """Smallest change that this many samples would show with 80 % power."""
+    """Smallest change that this many samples would show with 80 % power, at the strictest level of the correction."""
     needed: int | None = None
     """Samples a side (pairs, where paired) that would show a change of the margin with 80 % power."""
+    spread: Spread | None = None
+    """What `detectable` and `needed` are reckoned from."""
+    corrected_over: int = 1
+    """How many comparisons were corrected for each other, this one among them."""
     alike: bool = False
     """Whether all samples but a few are equal: then their spread tells nothing of others."""
     note: str = ""

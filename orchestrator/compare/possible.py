@@ -12,6 +12,9 @@ from orchestrator.records.measurement import Fact, Measurement, MeasurementSet, 
 from remote_payload.schema.job import MAX_STEPS
 
 LENGTHS = frozenset(name for name in METRICS if name.startswith("accept_length"))
+_RATES = ("tok/s", "req/s")
+MOST_A_SECOND = 1e8
+"""Tokens or requests; a rack of the largest GPUs gives about a hundredth of it."""
 PER_TOKEN = ("tpot_s", "itl_s")
 BARE_SECONDS, BARE_SECONDS_PER_TOKEN = 60.0, 1.0
 """A larger number without a unit is more likely one of milliseconds."""
@@ -25,6 +28,12 @@ def impossible(metric: Metric, value: float) -> tuple[str, str | None] | None:
     elif _bare_name(metric) in LENGTHS:
         fits, words = 1 <= value <= MAX_STEPS + 1, f"an accept length, 1 to {MAX_STEPS + 1}"
         hint = "an accept length counts the bonus token"
+    elif metric.unit in _RATES:
+        fits, words, hint = (
+            0 < value <= MOST_A_SECOND,
+            f"a number of {metric.unit} above 0, {MOST_A_SECOND:g} at most",
+            None,
+        )
     else:
         fits, words, hint = value > 0, f"a number of {metric.unit} above 0", None
     return None if fits else (words, hint)
@@ -44,6 +53,8 @@ def impossible_figures(one: Measurement) -> tuple[str, ...]:
         if told is not None:
             value, words = told
             found.append(f"`{series.metric}` cannot be {value:.6g}: expected {words}")
+        elif (one_prompt := _prompt_beyond(series, metric, _width((*one.hard, *one.case)))) is not None:
+            found.append(f"`{series.metric}` of a prompt {one_prompt}")
     return tuple(found)
 
 
@@ -74,6 +85,26 @@ def _beyond(series: Series, metric: Metric, width: int | None) -> tuple[float, s
             return value, "a share, 0 to 1"
         if value < 0:
             return value, f"no negative number of {metric.unit}"
+        if metric.unit in _RATES and value > MOST_A_SECOND:
+            return value, f"{MOST_A_SECOND:g} {metric.unit} at most"
+    return None
+
+
+def _prompt_beyond(series: Series, metric: Metric, width: int | None) -> str | None:
+    """The first prompt whose sum over its denominator is more than it can be, in words; None = there is none.
+
+    The same limits as of the pooled figure, from above alone: a server may count a verify step after the last token.
+    """
+    most: float
+    if _bare_name(metric) in LENGTHS:
+        most = (MAX_STEPS + 1 if width is None else width) + (_bare_name(metric) not in BONUS_IN)
+    elif metric.unit == "share":
+        most = 1.0
+    else:
+        return None
+    for key, total, by in zip(series.keys, series.y, series.x, strict=False):
+        if by > 0 and total > most * by:
+            return f"cannot be {total / by:.6g} ({key}): expected {most:g} at most"
     return None
 
 

@@ -10,6 +10,7 @@ from orchestrator.compare.definitions import read_out
 from orchestrator.compare.diff import UNSURE, decides
 from orchestrator.compare.matching import case_words
 from orchestrator.compare.pooling import Case
+from orchestrator.compare.statistics.power import POWER, POWERS_OF_FEW
 from orchestrator.compare.stats import Estimate
 from orchestrator.records.measurement import MeasurementSet
 from orchestrator.report.words import UNKNOWN, some_of
@@ -163,12 +164,20 @@ def power_words(item: Comparison) -> str:
     if item.detectable is None:
         return ""
     unit = "points" if item.metric.change == "difference" else "%"
-    told = f"{_taken(item)} can detect a change of {100 * item.detectable:.2g} {unit} or more (80 % power)"
+    told = f"{_taken(item)} can detect a change of {100 * item.detectable:.2g} {unit} or more ({_power(item)})"
     sides = (item.n_ours, item.n_theirs)
     have = item.pairs or (max(sides) if item.level == "summary" else min(sides))
     if item.needed is not None and item.needed > have:
         told += f"; to detect {margin_words(item)}, take about {item.needed} {_kind(item)}"
     return told
+
+
+def _power(item: Comparison) -> str:
+    """e.g. `80 % power`, `78 % power`, `at most 69 % power, corrected over 12`."""
+    few = POWERS_OF_FEW.get(min(item.n_ours, item.n_theirs)) if item.level == "run" and item.pairs is None else None
+    most = "at most " if few is not None and item.corrected_over > 1 else ""
+    over = f", corrected over {item.corrected_over}" if item.corrected_over > 1 else ""
+    return f"{most}{100 * (few or POWER):.0f} % power{over}"
 
 
 def unsure_words(lines: Iterable[tuple[str, Comparison]]) -> list[str]:

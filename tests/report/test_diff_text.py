@@ -91,16 +91,20 @@ def test_what_an_unsure_load_beside_a_sure_one_could_not_show_is_told() -> None:
         side(measurement(throughputs(*spec)), measurement(throughputs(*plain), case=PLAIN), label=name)
         for name, spec, plain in (("old", BASE, BASE), ("new", BETTER, shaky), ("newer", BETTER, BASE))
     ]
-    told = "5 runs a side can detect a change of 8.2 % or more (80 % power); to detect 2 %, take about 46 runs a side"
+    told = (
+        "5 runs a side can detect a change of {} or more (at most 78 % power, corrected over {}); "
+        "to detect 2 %, take about {} runs a side"
+    )
+    of_two, of_four = told.format("9.8 %", 2, 55), told.format("12 %", 4, 65)
     found = compare_many(both[:2], Asked())
-    assert f"\n  output_throughput_tok_s: {told}\n" in diff_text(found[0], Asked(), 300)
-    assert "5 runs a side can detect a change of 8.2 % or more" in diff_markdown(found, Asked())
+    assert f"\n  output_throughput_tok_s: {of_two}\n" in diff_text(found[0], Asked(), 300)
+    assert "5 runs a side can detect a change of 9.8 % or more" in diff_markdown(found, Asked())
     many = many_text(compare_many(both, Asked()), Asked(), 300)
-    assert f"\n  new: {told}\n" in many
+    assert f"\n  new: {of_four}\n" in many
     assert many.splitlines()[1].startswith(
         "  output_throughput_tok_s at side=spec concurrency=1: 100 tok/s (new) against "
     )
-    assert f"\n  plain: new: {told}\n" in pivot_text(pivot(both[:2], "side", Asked()), 300)
+    assert f"\n  plain: new: {of_two}\n" in pivot_text(pivot(both[:2], "side", Asked()), 300)
 
 
 def test_the_verdict_of_one_figure_says_which_other_could_not_be_compared() -> None:
@@ -153,7 +157,7 @@ def test_markdown_tells_of_a_load_what_the_text_tells() -> None:
 def test_enough_samples_are_not_asked_for_again() -> None:
     found = compare_sets(side(measurement(throughputs(*BETTER))), side(measurement(throughputs(*BASE))), Asked())
     line = dataclasses.replace(found.cases[0].comparisons[0], verdict="inconclusive", detectable=0.012, needed=3)
-    assert power_words(line) == "5 runs a side can detect a change of 1.2 % or more (80 % power)"
+    assert power_words(line) == "5 runs a side can detect a change of 1.2 % or more (78 % power)"
     few = dataclasses.replace(line, n_theirs=4, needed=9, detectable=0.031)
     assert power_words(few).startswith("5 against 4 runs can detect a change of 3.1 % or more")
     assert power_words(dataclasses.replace(line, pairs=24)).startswith("24 pairs of prompts can detect")

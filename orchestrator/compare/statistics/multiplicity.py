@@ -9,8 +9,9 @@ from dataclasses import replace
 from typing import Literal
 
 from orchestrator.compare.comparison import Comparison, Verdict
+from orchestrator.compare.statistics.power import ALPHA, power_of
 
-ALPHA = 0.05
+__all__ = ["ALPHA", "CLAIMS", "adjust", "benjamini_hochberg", "holm"]
 CLAIMS: frozenset[Verdict] = frozenset({"improved", "regressed", "changed", "small change"})
 """Verdicts that say there is a change."""
 
@@ -42,7 +43,8 @@ def adjust(
 
     All that are given are corrected for each other, by their primary test; those without a p or an interval stand
     aside. What is corrected is the claim that there is a change; its size is still read from its own 95 % interval.
-    `equivalent` stays: it claims the opposite, and by an interval stricter than its test.
+    `equivalent` stays: it claims the opposite, and by an interval stricter than its test. The change that could be
+    detected, and the samples for one of the margin, are those of the strictest level that the correction asks for.
     """
     tested = [
         (index, one.tests[0].p) for index, one in enumerate(comparisons) if one.tests and one.change.low is not None
@@ -52,9 +54,17 @@ def adjust(
     adjusted = holm(ps) if correction == "Holm" else benjamini_hochberg(ps)
     result = list(comparisons)
     for (index, _), p in zip(known, adjusted, strict=True):
-        one = replace(comparisons[index], p_adjusted=p, correction=correction)
+        one = _held_stricter(replace(comparisons[index], p_adjusted=p, correction=correction, corrected_over=len(ps)))
         if p > ALPHA and one.verdict in CLAIMS:
             note = f"{one.verdict} by itself, not after {correction}'s correction over {len(ps)}"
             one = replace(one, verdict="inconclusive", note="; ".join(filter(None, [one.note, note])))
         result[index] = one
     return tuple(result)
+
+
+def _held_stricter(one: Comparison) -> Comparison:
+    if one.spread is None or one.corrected_over == 1:
+        return one
+    alpha = ALPHA / one.corrected_over
+    detectable, needed = power_of(one.spread, one.margin, ratio=one.metric.change == "ratio", alpha=alpha)
+    return replace(one, detectable=detectable, needed=needed)

@@ -3,16 +3,16 @@
 import math
 from dataclasses import replace
 
-from orchestrator.compare.comparison import Comparison, Verdict
+from orchestrator.compare.comparison import Comparison, Spread, Verdict
 from orchestrator.compare.counted import counted
 from orchestrator.compare.metrics import Metric
 from orchestrator.compare.statistics.effect import alike_change, change_of
 from orchestrator.compare.statistics.equivalence import equivalence_p
 from orchestrator.compare.statistics.findings import Findings, plain_change
 from orchestrator.compare.statistics.paired import paired_findings
-from orchestrator.compare.statistics.power import detectable_change, samples_needed
+from orchestrator.compare.statistics.power import power_of
 from orchestrator.compare.statistics.prompts import pair
-from orchestrator.compare.statistics.starts import by_start, repeats_note
+from orchestrator.compare.statistics.starts import LEAST_STARTS, by_start, repeats_note
 from orchestrator.compare.statistics.unpaired import estimate, unpaired_findings
 from orchestrator.compare.statistics.verdict import judge, single_run_note
 from orchestrator.compare.stats import MIN_ROWS, UNKNOWN, Estimate
@@ -67,7 +67,7 @@ def _findings(metric: Metric, ours: Series, theirs: Series) -> Findings:
 def _judged(metric: Metric, ours: Series, theirs: Series, margin: float, found: Findings) -> Comparison:
     effect = found.effect
     change = Estimate(value=plain_change(found.ours, found.theirs, metric.change), rows=0)
-    detectable = needed = equivalent = None
+    detectable = needed = equivalent = spread = None
     if effect is not None:
         change = change_of(effect)
         if effect.alike:
@@ -76,11 +76,14 @@ def _judged(metric: Metric, ours: Series, theirs: Series, margin: float, found: 
             found = _noted(found, f"{but}{found.alike} (n = {effect.samples}): {told}")
         elif effect.spread and effect.standard_error is not None:
             equivalent = equivalence_p(effect, margin)
-            detectable = detectable_change(effect.standard_error, effect.freedom)
-            detectable = math.expm1(detectable) if effect.scale == "log" else detectable
-            needed = samples_needed(effect.variance, margin, effect.sides)
-            if needed is not None and found.level == "prompt":
-                needed = max(needed, MIN_ROWS)
+            spread = Spread(
+                standard_error=effect.standard_error,
+                freedom=effect.freedom,
+                variance=effect.variance,
+                sides=effect.sides,
+                least=MIN_ROWS if "prompt" in {ours.level, theirs.level} else LEAST_STARTS,
+            )
+            detectable, needed = power_of(spread, margin, ratio=effect.scale == "log")
     verdict: Verdict = judge(change, margin, metric.better) or ("single run" if found.single else "inconclusive")
     if verdict == "single run":
         found = _noted(found, single_run_note(change.value, metric.change))
@@ -100,6 +103,7 @@ def _judged(metric: Metric, ours: Series, theirs: Series, margin: float, found: 
         equivalence_p=equivalent,
         detectable=detectable,
         needed=needed,
+        spread=spread,
         alike=effect is not None and effect.alike,
         note="; ".join(found.notes),
     )

@@ -1,7 +1,9 @@
+import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
+import scipy.special
 import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
@@ -43,6 +45,26 @@ def test_a_change_that_does_not_outlive_the_correction_becomes_inconclusive() ->
     assert first.change == slight.change
     assert [one.verdict for one in others] == ["equivalent"] * 4
     assert adjust([slight, nothing], "Holm")[0].verdict == "improved"
+
+
+def test_what_could_be_detected_is_told_at_the_level_that_made_the_verdict() -> None:
+    """+0.9 % that does not outlive the correction is not beside "0.7 % can be detected"."""
+    slight = compare_series(THROUGHPUT, runs(*SLIGHTLY), runs(*A), margin=0.001)
+    nothing = compare_series(THROUGHPUT, runs(*A), runs(*A), margin=0.02)
+    first, *_ = adjust([slight, nothing, nothing, nothing, nothing], "Holm")
+    assert slight.spread is not None
+    assert slight.detectable is not None
+    assert first.detectable is not None
+    level = scipy.special.stdtrit(slight.spread.freedom, [1 - 0.05 / 5 / 2, 0.8]).sum()
+    assert first.detectable == pytest.approx(math.expm1(level * slight.spread.standard_error))
+    assert first.verdict == "inconclusive"
+    assert slight.detectable < first.detectable
+    assert (slight.corrected_over, first.corrected_over) == (1, 5)
+    assert slight.needed is not None
+    assert first.needed is not None
+    assert first.needed > slight.needed
+    assert first.change.value is not None
+    assert first.change.value < first.detectable
 
 
 def test_what_cannot_be_tested_does_not_count() -> None:

@@ -4,10 +4,13 @@ import math
 
 import numpy as np
 import pytest
+import scipy.stats
 
+from orchestrator.compare.statistics import compare_series
 from orchestrator.compare.statistics.effect import t_test
-from orchestrator.compare.statistics.power import detectable_change, samples_by_normal, samples_needed
+from orchestrator.compare.statistics.power import POWERS_OF_FEW, detectable_change, samples_by_normal, samples_needed
 from orchestrator.compare.statistics.sides import of_runs, welch
+from tests.support.made_series import THROUGHPUT, runs
 
 
 @pytest.mark.parametrize(
@@ -53,3 +56,20 @@ def test_the_detectable_change_is_detected_in_four_of_five_cases() -> None:
         p = t_test(welch(ours, theirs, "log"), "").p
         found += p is not None and p < 0.05
     assert 735 <= found <= 815  # 776 is true; by normal quantiles the change would be smaller, and found in 663
+
+
+def test_no_fewer_runs_are_asked_for_than_are_judged() -> None:
+    """Two starts a side would do by the formula, and are no verdict."""
+    found = compare_series(THROUGHPUT, runs(90.1, 90.0, 89.95, 90.02), runs(90.05, 90.0, 89.97, 90.01))
+    assert found.spread is not None
+    assert samples_needed(found.spread.variance, found.margin, 2) == 2
+    assert found.needed == 3
+
+
+@pytest.mark.parametrize(("runs_a_side", "power"), sorted(POWERS_OF_FEW.items()))
+def test_the_power_of_few_runs_is_what_really_happens(runs_a_side: int, power: float) -> None:
+    generator, count = np.random.default_rng(5), 20_000
+    change = detectable_change(math.sqrt(2 / runs_a_side), 2 * (runs_a_side - 1))
+    ours, theirs = generator.standard_normal((2, count, runs_a_side))
+    found = scipy.stats.ttest_ind(ours + change, theirs, axis=1, equal_var=False).pvalue < 0.05
+    assert found.mean() == pytest.approx(power, abs=0.01)
