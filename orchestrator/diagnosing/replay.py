@@ -25,7 +25,8 @@ def replay_job(asked: "Asked", config: Config, done: "Results") -> PlannedJob | 
         return "it takes the drafter's folder (--draft)"
     made = [rows for split in ("answered", "heldout") if (rows := rows_of(result, split)) is not None]
     if not made:
-        return "no prompt was answered and captured (--merged, --prompts, --heldout-prompts)"
+        why = "".join(f": {warning}" for warning in result.warnings[:1])
+        return f"no prompt was answered and captured (--merged, --prompts, --heldout-prompts){why}"
     states = served_states(result)
     if states is None:
         return "the served states are like none that were captured: nobody knows how to name them"

@@ -76,3 +76,11 @@ def test_the_states_of_a_running_server(tmp_path: Path) -> None:
         assert (made["split"], made["rows"], made["tokens"]) == ("train", 1, TOKENS)
         assert (Path(made["folder"]) / "hs_0.safetensors").is_file()
         assert "other-states" in laptop.run("runs", "list").out
+        (host.home / "chat.jsonl").write_text('{"messages": [{"role": "user", "content": "Why?"}]}', encoding="utf-8")
+        words = ("run", "capture", "--host", "gpu1", "--attach-url", server.url, "--model", "~/target")
+        alone = laptop.run(*words, "--prompts", "~/chat.jsonl")
+        assert (alone.code, "must hold `input_ids`, found messages" in alone.err) == (20, True), alone.err
+        beside = laptop.run(*words, "--prompts", "~/chat.jsonl", "--rows", "~/rows", "--states", "embed,2,4")
+        assert beside.code == 0, beside.err  # what is fed is known all the same
+        assert beside.out.startswith("SGLang feeds [layer 2, layer 4]")
+        assert "must hold `input_ids`, found messages" in " ".join(beside.out.split())

@@ -90,6 +90,7 @@ def test_the_replay_reads_what_was_answered(splits: tuple[str, ...], rows: str, 
     [
         (fed(2, 4, 5, why_not="SGLang 0.4.5 cannot", served=()), "SGLang 0.4.5 cannot"),
         (fed(2, 4, 5, made=(made("train"), made("heldout", rows=0))), "no prompt was answered"),
+        (fed(2, 4, 5, made=(made("train"),), warnings=("prompts must hold `input_ids`",)), "must hold `input_ids`"),
         (fed(2, 4, 9, made=(made("heldout"),)), "nobody knows how to name them"),
     ],
 )

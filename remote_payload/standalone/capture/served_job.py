@@ -73,11 +73,26 @@ class _Capture:
         self._rows, self._skipped = training_rows(job, self._sizes)
         trained_on = None if job.heldout_prompts is None else job.prompts
         self._prompts: dict[str, tuple[Prompt, ...]] = {
-            "answered": _prompts(job, trained_on),
-            "heldout": _prompts(job, job.heldout_prompts or job.prompts),
+            "answered": self._asked(trained_on),
+            "heldout": self._asked(job.heldout_prompts or job.prompts),
         }
         self._identifier = Identifier(job.states, embedding_of(job.model, self._sizes))
         self._width: int | None = None
+
+    def _asked(self, file: str | None) -> tuple[Prompt, ...]:
+        """The prompts of a file. Raises JobFailure(rows), or JobFailure(job) where they are no ids and rows are missing."""
+        if file is None:
+            return ()
+        found = workload.load(replace(self._job.bench(()), prompts=file), 0)
+        if found.form == "token_ids":
+            workload.require_vocabulary(found, self._job.model)
+            return found.prompts
+        message = f"prompts must hold `input_ids`, found {found.form} in: {file}"
+        if not self._rows:
+            hint = "a merged JSONL of the data's own format is one; `n_prompt_tokens` says where a prompt ends"
+            raise job_failure(message, hint=hint)
+        self._journal.warn("prompts", f"{message}; they are not asked")
+        return ()
 
     def run(self) -> CaptureResult:
         """Everything but how long it took. Raises JobFailure."""
@@ -191,20 +206,6 @@ def _require_some(made: Sequence[CapturedRows]) -> None:
     if not any(split.rows for split in made):
         skipped = tuple(reason for split in made for reason in split.skipped)
         raise server_failure(f"not one of {sum(one.asked for one in made)} row(s) could be had", details=skipped[:5])
-
-
-def _prompts(job: CaptureJob, file: str | None) -> tuple[Prompt, ...]:
-    """The prompts of a file as token ids, drawn as a served benchmark does. Raises JobFailure(rows, job)."""
-    if file is None:
-        return ()
-    found = workload.load(replace(job.bench(()), prompts=file), 0)
-    if found.form != "token_ids":
-        raise job_failure(
-            f"prompts must hold `input_ids`, found {found.form} in: {file}",
-            hint="a merged JSONL of the data's own format is one; `n_prompt_tokens` says where a prompt ends",
-        )
-    workload.require_vocabulary(found, job.model)
-    return found.prompts
 
 
 def _told_version(facts: ServerFacts) -> str | None:
