@@ -80,7 +80,7 @@ class _Capture:
         self._width: int | None = None
 
     def _asked(self, file: str | None) -> tuple[Prompt, ...]:
-        """The prompts of a file. Raises JobFailure(rows), or JobFailure(job) where they are no ids and rows are missing."""
+        """A file's prompts. Raises JobFailure(rows); JobFailure(job) where they are no ids and rows are missing."""
         if file is None:
             return ()
         found = workload.load(replace(self._job.bench(()), prompts=file), 0)
