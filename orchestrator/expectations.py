@@ -3,6 +3,7 @@
 Expectations travel with a run as settings called `expect.METRIC`, so that whoever brings the result home judges them.
 """
 
+import dataclasses
 import json
 from collections.abc import Sequence
 
@@ -62,7 +63,9 @@ def judged_on(store: Store, measured: Operand, conditions: Sequence[Condition]) 
         except Eagle3Error as error:
             found.append(cannot_tell(condition, error.message))
             continue
-        found += judge(condition, others, baseline)
+        kept = {one.run_id for one in others.sets}
+        left_out = tuple(one.run_id for one in measured.sets if one.run_id not in kept)
+        found += (dataclasses.replace(item, left_out=left_out) for item in judge(condition, others, baseline))
     return tuple(found)
 
 

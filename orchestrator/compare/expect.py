@@ -41,6 +41,8 @@ class Judgment:
     comparison: Comparison | None = None
     reason: str = ""
     """Why it cannot be told."""
+    left_out: tuple[str, ...] = ()
+    """Runs that were meant and are not judged: the baseline that it is held against is one of them."""
 
 
 def judge(condition: Condition, measured: Operand, baseline: Operand | None = None) -> tuple[Judgment, ...]:

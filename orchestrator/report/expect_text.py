@@ -11,7 +11,7 @@ from orchestrator.compare.matching import case_words
 from orchestrator.compare.stats import Estimate
 from orchestrator.report.diff_words import bare, change_words, figure, samples
 from orchestrator.report.lines import wrapped
-from orchestrator.report.words import UNKNOWN
+from orchestrator.report.words import UNKNOWN, some_of
 
 WORDS = {"passed": "holds", "failed": "DOES NOT HOLD", "cannot tell": "CANNOT TELL"}
 MOST_NAMED = 8
@@ -36,10 +36,12 @@ def expect_text(run: str, judgments: Sequence[Judgment], width: int = 80) -> str
 
 
 def judgment_words(item: Judgment) -> str:
-    """The expectation, the load, what was measured, and why it cannot be told where that is so."""
+    """The expectation, the load, what was measured, runs left out, and why it cannot be told where that is so."""
     told = expected_words(item)
     if item.figure.value is not None:
         told += f": {measured_words(item)}"
+    if item.left_out:
+        told += f"; without {some_of(item.left_out, MOST_NAMED)}, which it is compared with"
     return f"{told}; {item.reason}" if item.reason else told
 
 
@@ -104,6 +106,7 @@ def expect_json(run: str, judgments: Sequence[Judgment], run_ids: Sequence[str] 
                 "figure": dataclasses.asdict(item.figure),
                 "comparison": None if item.comparison is None else dataclasses.asdict(item.comparison),
                 "reason": item.reason or None,
+                "left_out": list(item.left_out),
             }
             for item in judgments
         ],

@@ -54,6 +54,23 @@ def test_the_run_that_a_word_meant_is_named(store: Store, eagle: Eagle, tmp_path
     assert (value["run"], value["runs"]) == ("last", ["high"])
 
 
+def test_a_run_that_is_left_out_is_told_with_the_expectation(store: Store, eagle: Eagle, tmp_path: Path) -> None:
+    """Of `bench@main..` the baseline's own run is not judged against itself, and is by a bare number."""
+    for at, name in enumerate(("bench-main", "bench-a", "bench-b", "bench-c")):
+        put_served(store, name, created=float(at + 1), accept=0.6 + at / 20)
+    assert eagle("baseline", "set", "main", "bench-main").code == 0
+    xml = tmp_path / "out.xml"
+    against = "accept_length_pooled >= 0.5 * baseline:main"
+    asked = ("expect", "bench@main..", "--that", against, "--that", "accept_length_pooled >= 1")
+    answer = eagle(*asked, "--junit", str(xml))
+    assert " ".join(answer.out.split()).count("without bench-main, which it is compared with") == 1
+    told = {one["condition"]: one["left_out"] for one in eagle(*asked, "--json").json["expectations"]}
+    assert told == {">= 0.5 * baseline:main": ["bench-main"], ">= 1": []}
+    first, second = ElementTree.fromstring(xml.read_bytes()).iter("system-out")
+    assert "without bench-main" in (first.text or "")
+    assert "without" not in (second.text or "")
+
+
 def test_an_error_names_the_load_of_each_expectation(store: Store, eagle: Eagle) -> None:
     put_run(store, "high", 0.8)
     told = " ".join(eagle("expect", "high", "--that", "best.first_step_accuracy <= 65 %").err.split())
