@@ -76,6 +76,7 @@ def diagnose(host_name: str, **flags: Any) -> None:
     serve     accept length and speed of the real server, beside plain decoding
 
     Each is an ordinary run, named after the diagnosis: the same command again goes on where it was broken off.
+    Exit code 0: a verdict, also a bad one; 3: too little to tell; else the error of the stage that failed.
     """  # noqa: D301 - click's own mark for lines to keep
     from orchestrator import config
     from orchestrator.diagnosing.applying import apply
