@@ -20,9 +20,10 @@ LONGEST_DRAFT = 16
 """Tokens that a draft has at most where nobody says how many steps are made."""
 LONGEST_PROMPT = 512
 """Tokens of a prompt that are captured with its answer, unless eagle3.toml says another `max_tokens`."""
-OF_SERVER = ("model", "draft", "algorithm", "num_steps", "eagle_topk", "num_draft_tokens", "tp", "dtype",
-             "quantization", "context_length", "mem_fraction", "server_args", "server_environment", "exec_prefix",
-             "server_python", "attach_url", "api_key_env", "port", "ready_timeout_s", "request_timeout_s")  # fmt: skip
+OF_SERVER = ("model", "draft", "algorithm", "num_steps", "eagle_topk", "num_draft_tokens", "tp", "dp", "ep", "dtype",
+             "quantization", "draft_quantization", "context_length", "mem_fraction", "server_args",
+             "server_environment", "exec_prefix", "server_python", "attach_url", "api_key_env", "port",
+             "ready_timeout_s", "request_timeout_s")  # fmt: skip
 """Settings of a served benchmark that name its server: a capture starts the same one."""
 
 

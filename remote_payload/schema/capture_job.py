@@ -51,8 +51,11 @@ class CaptureJob(Record):
     max_tokens: int = 512
     """Tokens of a row that are fetched, from its start: a token's states are text on the wire, 20 bytes a number."""
     tp: int = 1
+    dp: int = 1
+    ep: int = 1
     dtype: str = "auto"
     quantization: str | None = None
+    draft_quantization: str | None = None
     context_length: int | None = None
     mem_fraction: float | None = None
     server_args: tuple[str, ...] = ()
@@ -108,8 +111,11 @@ class CaptureJob(Record):
             eagle_topk=self.eagle_topk,
             num_draft_tokens=self.num_draft_tokens,
             tp=self.tp,
+            dp=self.dp,
+            ep=self.ep,
             dtype=self.dtype,
             quantization=self.quantization,
+            draft_quantization=self.draft_quantization,
             context_length=self.context_length,
             mem_fraction=self.mem_fraction,
             server_args=(*self.server_args, *further),

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from orchestrator.config import Config
-from orchestrator.diagnosing.asked import LONGEST_DRAFT, LONGEST_PROMPT, Asked
+from orchestrator.diagnosing.asked import LONGEST_DRAFT, LONGEST_PROMPT, OF_SERVER, Asked
 from orchestrator.diagnosing.replay import replay_job, served_states
 from orchestrator.diagnosing.results import Results
 from orchestrator.diagnosing.stages import STAGES
@@ -56,6 +56,35 @@ def test_the_capture_asks_what_is_served_and_answers_longer() -> None:
     deep = captured(asked(num_steps=40, eagle_topk=1, num_draft_tokens=41, max_new_tokens=100))
     assert deep.max_new_tokens == 141
     assert captured(asked(max_new_tokens=100)).max_new_tokens == 100 + LONGEST_DRAFT + 1
+
+
+OF_LOAD = (
+    *(
+        "kind",
+        "prompts",
+        "heldout_prompts",
+        "max_prompts",
+        "max_new_tokens",
+        "ignore_eos",
+        "seed",
+        "temperature",
+        "top_p",
+    ),
+    *("top_k", "random_tokens_ok", "concurrency", "request_rate", "requests", "repeats", "starts", "with_baseline"),
+    *("harness", "keep_outputs"),
+)
+"""Settings of a served benchmark that say what is asked of its server."""
+
+
+def test_the_capture_starts_the_very_server_that_is_measured() -> None:
+    names = {item.name for item in dataclasses.fields(BenchJob)} - set(OF_LOAD)
+    assert names == set(OF_SERVER)
+    changed = asked(draft_quantization="unquant", dp=2, ep=2, tp=2, mem_fraction=0.5, quantization="fp8")
+    served = changed.serve(CONFIG).job
+    assert isinstance(served, BenchJob)
+    job = captured(changed)
+    for name in OF_SERVER:
+        assert getattr(job, name) == getattr(served, name) == getattr(job.bench(()), name), name
 
 
 def test_the_capture_of_prompts_that_nobody_else_has() -> None:
