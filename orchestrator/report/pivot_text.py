@@ -35,15 +35,38 @@ def pivot_text(tables: Sequence[PivotTable], width: int = 80, *, markdown: bool 
         else:
             lines += [*wrapped(title, width), *wrapped(meaning, width, "  "), *listed(rows, width)]
             lines += [line for text in remarks for line in wrapped(text, width, "  ")] + [""]
+    lines += [
+        line for text in uncompared(tables) for line in ([escaped(text), ""] if markdown else wrapped(text, width))
+    ]
     single = len(tables[0].columns) == 1
     legend = LEGEND.format(against="against the first row" if single else f"against {tables[0].columns[0]}")
     return "\n".join([*lines, escaped(legend)] if markdown else [*lines, *wrapped(legend, width)])
+
+
+def uncompared(tables: Sequence[PivotTable]) -> list[str]:
+    """That a load was not compared at all, as each side has values of its own, and how it would be; else nothing."""
+    apart = [table for table in tables if _is_apart(table)]
+    if not apart:
+        return []
+    key, columns = apart[0].key, ",".join(apart[0].columns)
+    loads = "; ".join(dict.fromkeys(case_words(table.rest) or "all" for table in apart))
+    return [
+        f"nothing was compared ({loads}): no value of {key} is on two sides. Taken together as one side they are "
+        f"compared value by value: diff {columns} --by {key}"
+    ]
+
+
+def _is_apart(table: PivotTable) -> bool:
+    cells = [cell for _, row in table.rows for cell in row if cell is not None]
+    compared = any(cell.comparison is not None or cell.barred for cell in cells)
+    return len(table.columns) > 1 and len(cells) > 1 and not compared
 
 
 def pivot_json(tables: Sequence[PivotTable]) -> dict[str, Any]:
     """The same as values; unknown is None."""
     return {
         "report_version": 1,
+        "notes": uncompared(tables),
         "tables": [
             {
                 "key": table.key,

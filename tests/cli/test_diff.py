@@ -300,6 +300,11 @@ def test_a_pivot_has_a_line_a_value_and_side(store: Store, eagle: Eagle) -> None
     assert rows["3"]["comparison"] is None
     assert rows["5"]["comparison"]["verdict"] == "improved"
     assert rows["5"]["comparison"]["correction"] == "Benjamini-Hochberg"
+    apart = eagle("diff", "steps-3", "steps-5", "--by", "num_steps")
+    told = "nothing was compared (side=spec concurrency=1): no value of num_steps is on two sides"
+    assert told in " ".join(apart.out.split())
+    assert "diff steps-3,steps-5 --by num_steps" in " ".join(apart.out.split())
+    assert "nothing was compared" not in answer.out
     side = eagle("diff", "steps-3", "steps-5", "--by", "side", "--vary", "num_steps")
     lengths = side.out.partition("accept_length_pooled by side")[2]
     assert "plain: steps-3 " in side.out.partition("accept_length_pooled by side")[0]
