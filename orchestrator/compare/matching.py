@@ -9,6 +9,9 @@ from orchestrator.records.measurement import Measurement
 PREFERRED = {"side": "spec", "split": "train"}
 """What a number that names no load is held against: the drafter's side; the rows that the test was asked for."""
 
+LOADS = frozenset({"concurrency", "request_rate"})
+"""How a server was asked: by users at once, or by requests a second."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Matched:
@@ -112,7 +115,10 @@ def _apart(ours: Sequence[Case], theirs: Sequence[Case]) -> list[str]:
         return []
     mine, other = _preferred(ours)[0], _preferred(theirs)[0]
     if not {fact.name for fact in mine} & {fact.name for fact in other}:
-        return [f"{case_words(mine)} and {case_words(other)} are measurements of different kinds"]
+        told = f"{case_words(mine)} and {case_words(other)} are measurements of different kinds"
+        loads = [fact.name for fact in (*mine, *other) if fact.name in LOADS]
+        keys = " ".join(f"--vary {name}" for name in loads)
+        return [f"{told}: {keys} compares across them all the same" if len(loads) > 1 else told]
     both = {fact.name for fact in mine} & {fact.name for fact in other}
     names = dict.fromkeys(fact.name for fact in mine if fact.name in both and fact not in other) or dict.fromkeys(
         fact.name for fact in (*mine, *other) if fact.name not in both

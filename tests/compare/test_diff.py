@@ -9,7 +9,7 @@ from orchestrator.compare.pooling import Operand
 from orchestrator.errors import UsageError
 from orchestrator.records.measurement import Fact, Measurement, MeasurementSet, Series
 from orchestrator.report.diff_verdict import verdict_lines
-from tests.support.made_sets import CASE, lengths, measurement, measurement_set, throughputs
+from tests.support.made_sets import CASE, facts, lengths, measurement, measurement_set, throughputs
 
 BASE = (90.1, 89.6, 90.4, 90.0, 89.9)
 BETTER = (100.1, 99.6, 100.4, 100.0, 99.9)
@@ -158,6 +158,23 @@ def test_a_number_without_a_load_fits_the_drafters_side_and_never_two_loads() ->
     assert "--where concurrency=1" in several.notes[0]
     chosen = compare_sets(side(*loads), typed, Asked(where={"concurrency": "4"}))
     assert (chosen.verdict, only(chosen).case[1].value) == ("improved", "4")
+
+
+def test_users_at_once_against_requests_a_second_are_compared_where_that_is_asked_for() -> None:
+    ours = side(measurement(throughputs(*BASE)))
+    typed = Series(metric="output_throughput_tok_s", unit="tok/s", definition="", level="summary", y=(60.0,))
+    rate = side(Measurement(case=facts({"request_rate": "4"}), series=(typed,)), label="b", origin="typed")
+    told = "of different kinds: --vary {} --vary {} compares across them all the same"
+    keys = ("concurrency", "request_rate")
+    (note,) = compare_sets(ours, rate, Asked()).notes
+    assert note.endswith(told.format(*keys))
+    assert compare_sets(ours, rate, Asked(vary=keys)).verdict == "improved"
+    (turned,) = compare_sets(rate, ours, Asked()).notes
+    assert turned.endswith(told.format(*reversed(keys)))
+    assert compare_sets(rate, ours, Asked(vary=keys)).verdict == "regressed"
+    split = side(Measurement(case=facts({"split": "train"}), series=(typed,)), label="b")
+    (apart,) = compare_sets(ours, split, Asked()).notes
+    assert apart.endswith("are measurements of different kinds")
 
 
 def test_loads_are_paired_by_what_they_are_and_the_rest_is_named() -> None:
