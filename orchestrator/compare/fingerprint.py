@@ -3,10 +3,11 @@
 The vocabulary of facts. Hard: `target`, `draft`, `target_weights`, `draft_weights` (what lies at these paths),
 `algorithm`, `num_steps`, `eagle_topk`, `num_draft_tokens`, `dtype`, `quantization`, `draft_quantization`,
 `kv_cache_dtype`, `gpu`, `tp`, `dp`, `ep`, `pp`, `dataset`, `prompts_sha256`, `prompts`, `temperature`, `top_p`,
-`top_k`, `max_new_tokens`, `ignore_eos`, `harness`, `simulated_acceptance`, `cache_policy`; the load itself (`side`,
-`concurrency`, `request_rate`, `split`) is the case. Soft: `sglang_version`, `attention_backend`, `cuda_graph_max_bs`,
-`mem_fraction_static`, `requests_a_point`, `host`, ... What a side does not tell is unknown, and unknown is no mismatch;
-it is told, also where neither side tells it. Other definitions of a metric are the series' own matter.
+`top_k`, `max_new_tokens`, `ignore_eos`, `harness`, `simulated_acceptance`, `cache_policy`, and `speculative_adaptive`
+where a server has it on; the load itself (`side`, `concurrency`, `request_rate`, `split`) is the case. Soft:
+`sglang_version`, `attention_backend`, `cuda_graph_max_bs`, `mem_fraction_static`, `requests_a_point`, `host`, ...
+What a side does not tell is unknown, and unknown is no mismatch; it is told, also where neither side tells it. Other
+definitions of a metric are the series' own matter.
 """
 
 import difflib
@@ -28,7 +29,7 @@ SERVED = (
 """Hard circumstances of a served benchmark: one that neither side tells is unknown as well."""
 PROMPTS = ("dataset", "prompts_sha256", "prompts", "prompts_path")
 IMPLIED = {
-    "side": ("side", *DRAFT_ARGUMENTS, "draft_weights", "draft_config", "simulated_acceptance"),
+    "side": ("side", *DRAFT_ARGUMENTS, "draft_weights", "draft_config", "simulated_acceptance", "speculative_adaptive"),
     "draft": ("draft", "draft_folder", "draft_weights", "draft_config"),
     "target": ("target", "target_weights", "target_config"),
     "num_steps": ("num_steps", "num_draft_tokens"),
@@ -41,6 +42,9 @@ SAME_BY_CONTENT = {"dataset": "prompts_sha256", "target": "target_weights", "dra
 """Names of a place, and the fact that tells what lies there."""
 ALIASES = {argument: name for name, argument in {**HARD_ARGUMENTS, **DRAFT_ARGUMENTS}.items() if argument != name}
 """Server arguments by the name of the fact they tell."""
+HARD_WHERE_ON = "speculative_adaptive"
+"""With this argument on the number of steps changes while a server runs; one that tells its arguments and not this one
+runs without it."""
 PLACES = frozenset({"host", "port", "nccl_port", "dist_init_addr", "served_model_name", "random_seed", "log_level"})
 """Arguments that differ from start to start and change no figure."""
 
@@ -71,6 +75,9 @@ def circumstances(ours: Measurement, theirs: Measurement, vary: Collection[str] 
             soft += [item for item in hard if item.name == name]
             hard = [item for item in hard if item.name != name]
     arguments = _arguments(ours, theirs)
+    adaptive = [item for item in arguments if item.name == HARD_WHERE_ON]
+    hard += [item for item in adaptive if any("true" in (value or "").lower() for value in (item.ours, item.theirs))]
+    arguments = [item for item in arguments if item not in adaptive]
     if "draft" in factors and "side" in factors:  # plain decoding has none of the drafter's arguments
         arguments = [item for item in arguments if not item.name.startswith("speculative_")]
     return Circumstances(

@@ -88,6 +88,25 @@ def test_soft_circumstances_and_arguments_are_told_and_do_not_bar() -> None:
     assert [(item.name, item.ours, item.theirs) for item in alone.soft] == [("seed", "1", None)]
 
 
+def test_steps_that_change_while_a_server_runs_are_a_step_flag() -> None:
+    fixed, adaptive, older = (
+        measurement(throughputs(*values), arguments={"page_size": "1"} | told)
+        for values, told in (
+            (BASE, {"speculative_adaptive": "false"}),
+            (BETTER, {"speculative_adaptive": "true"}),
+            (BETTER, {}),
+        )
+    )
+    found = compared(adaptive, fixed)
+    assert found.verdict == "not comparable"
+    assert [(item.name, item.ours, item.theirs) for item in only(found).hard] == [
+        ("speculative_adaptive", "true", "false")
+    ]
+    assert compared(adaptive, older).verdict == "not comparable"
+    assert (compared(older, fixed).verdict, only(compared(older, fixed)).arguments) == ("improved", ())
+    assert compared(adaptive, fixed, vary=("speculative_adaptive",)).verdict == "improved"
+
+
 def test_what_a_side_does_not_tell_is_unknown_and_no_mismatch() -> None:
     found = only(compared(measurement(throughputs(*BETTER), hard={"gpu": None}), measurement(throughputs(*BASE))))
     assert (found.verdict, found.unknown) == ("improved", ("gpu",))
