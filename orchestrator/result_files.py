@@ -1,11 +1,13 @@
 """Result files of other tools as they lie on the disk: a file, or a sweep's folder, of which each file is a line."""
 
 import datetime
+import gzip
 import hashlib
 import math
 import os
 import re
 import tempfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,6 +25,7 @@ from orchestrator.store.unpacking import read_bounded
 _OF_A_SWEEP = ("run=*.json", "*failure.json", "profile_export_aiperf.json")
 _DEPTH, _MOST_FILES = 4, 100_000
 _HASH_IN_ID = re.compile(r"-([0-9a-f]{12})\Z")
+_PART = 1 << 16
 _ONE_LINE = bytes.maketrans(b"\r\n", b"  ")
 
 
@@ -80,6 +83,30 @@ def beginnings_kept(store: Store, source: Source) -> tuple[str, ...]:
         begin = size
         found += [name for name in sizes[size] if name.endswith(so_far.hexdigest()[:12])]
     return tuple(found)
+
+
+def grown_kept(store: Store, source: Source) -> tuple[str, ...]:
+    """The runs whose file begins with this one: it is an earlier state of theirs. Not covered: as `beginnings_kept`."""
+    found = []
+    for name in names_in(store.home / "runs"):
+        path = store.home / "runs" / name / RAW
+        is_longer = _HASH_IN_ID.search(name) and path.is_file() and _unpacked_size(path) > len(source.data)
+        if is_longer and _begins(path, source.data):
+            found.append(name)
+    return tuple(found)
+
+
+def _begins(path: Path, data: bytes) -> bool:
+    """Whether the packed file begins with these bytes, read as far as the two are alike. Raises StoreError.
+
+    Of a damaged one it cannot be said.
+    """
+    parts = (data[begin : begin + _PART] for begin in range(0, len(data), _PART))
+    try:
+        with translated("read", path), gzip.open(path) as file:
+            return all(file.read(len(part)) == part for part in parts)
+    except (EOFError, zlib.error):
+        return False
 
 
 def _unpacked_size(path: Path) -> int:

@@ -1,5 +1,6 @@
 """`eagle3-remote import`: result files of other tools become runs that can be compared."""
 
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,9 @@ from orchestrator.store import Store
 if TYPE_CHECKING:
     from orchestrator.importers.source import Source
     from orchestrator.records.measurement import MeasurementSet
+
+_A_DAY = 86_400
+"""Seconds: so far a date may lie ahead for a time zone that its tool does not tell."""
 
 
 @click.command("import")
@@ -64,7 +68,7 @@ def _read(path: Path, kind: str | None, label: str) -> tuple[Path, "Source | Non
 
 def _kept(path: Path, source: "Source | None", found: "MeasurementSet") -> tuple[str, bool]:
     """Under which id it is here, and whether it is new here."""
-    from orchestrator.result_files import beginnings_kept, kept_as, kept_own
+    from orchestrator.result_files import beginnings_kept, grown_kept, kept_as, kept_own
 
     store = Store.default()
     if source is None:
@@ -78,6 +82,8 @@ def _kept(path: Path, source: "Source | None", found: "MeasurementSet") -> tuple
         console.warn(
             f"{source.name}: it begins with the file of {name}, so their results are the same; one of the two is enough"
         )
+    for name in grown_kept(store, source):
+        console.warn(f"{source.name}: it is an earlier state of the file of {name}, which has its results as well")
     return found.run_id, store.add_imported(found, None if source.holds_secret else source.data)
 
 
@@ -85,6 +91,10 @@ def _show(found: "MeasurementSet", run_id: str, is_new: bool | None, file: str) 
     """`file` is named with all that is said against it; empty where there is but one."""
     said = {None: "would import", True: "imported", False: "already here"}[is_new]
     console.out(f"{said}: {run_id} ({found.tool}, {counted(len(found.measurements), 'measurement')})")
+    measured_at = found.created_unix_s
+    if measured_at is not None and measured_at > time.time() + _A_DAY:
+        date = time.strftime("%Y-%m-%d", time.gmtime(measured_at))
+        console.warn(f"{file or found.source}: it says that it was measured on {date}, which is still to come")
     for one in found.measurements:
         case = ", ".join(f"{fact.name} {fact.value}" for fact in one.case) or "one load"
         console.out(f"  {case}: {counted(len(one.series), 'metric')}")

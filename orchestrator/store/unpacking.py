@@ -65,7 +65,10 @@ def unpacked_run(path: Path) -> tuple[str, dict[str, bytes]]:
             while stream.read(1 << 16):
                 pass  # to the end: only then is gzip's own sum checked
         except _BROKEN as error:
-            raise InvalidRunError(f"{path}: expected an exported run (.tar.gz), found: {error}") from None
+            raise InvalidRunError(
+                f"{path}: expected an exported run (.tar.gz), found: {error}",
+                hint="another tool's file is imported unpacked: gunzip it first",
+            ) from None
     manifest_data = members.pop(MANIFEST, None)
     if manifest_data is None:
         raise InvalidRunError(f"{path}: expected an exported run, found no {MANIFEST} in it")

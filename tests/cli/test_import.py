@@ -1,5 +1,6 @@
 """`eagle3-remote import`: files of other tools become runs, once, and are compared."""
 
+import gzip
 import json
 import os
 import shutil
@@ -132,10 +133,35 @@ def test_a_file_that_has_grown_names_the_run_of_its_beginning(store: Store, eagl
     other.write_bytes(lines[1])
     assert "begins with" not in eagle("import", str(other)).err
     file.write_bytes(b"".join(lines))
-    told = eagle("import", str(file)).err
+    grown = eagle("import", str(file), "--json")
+    told = grown.err
     for run_id in ids:
         assert f"warning: results.jsonl: it begins with the file of {run_id}, so their results are the same" in told
     assert len(store.list()) == 4
+    shutil.rmtree(store.run_dir(ids[0]).path)  # also where the earlier state comes later
+    file.write_bytes(lines[0])
+    told = eagle("import", str(file)).err
+    for run_id in (ids[1], grown.json["run_id"]):
+        assert f"warning: results.jsonl: it is an earlier state of the file of {run_id}, which has its results" in told
+    assert told.count("an earlier state") == 2
+
+
+def test_a_date_to_come_and_a_packed_file_are_told(store: Store, eagle: Eagle, tmp_path: Path) -> None:
+    file = tmp_path / "serve.json"
+    file.write_text(json.dumps({**json.loads(Path(VLLM).read_text()), "date": "20991231-000000"}))
+    assert (
+        "serve.json: it says that it was measured on 2099-12-31, which is still to come"
+        in eagle("import", str(file), "--dry-run").err
+    )
+    assert "still to come" not in eagle("import", VLLM, "--dry-run").err
+    packed = tmp_path / "results.jsonl.gz"
+    packed.write_bytes(gzip.compress(Path(SERVING).read_bytes()))
+    told = eagle("import", str(packed))
+    assert (told.code, "hint: another tool's file is imported unpacked: gunzip it first" in told.err) == (5, True)
+    log = tmp_path / "hello.log"
+    log.write_text("hello\nworld\n")
+    told = eagle("import", str(log))
+    assert (told.code, "may be cut off" in told.err, "decode lines" in told.err) == (5, False, True)
 
 
 def test_three_states_of_a_growing_file_are_one_run(store: Store, eagle: Eagle, tmp_path: Path) -> None:
