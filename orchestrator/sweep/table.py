@@ -77,8 +77,8 @@ class SweepTable:
                     Chain(
                         settings=settings_of(self.job, row.point),
                         is_baseline=row.point.is_baseline,
-                        speed_tok_s=speed.value,
-                        accept_length=None if length is None else length.value,
+                        speed_tok_s=speed,
+                        accept_length=length,
                         histogram=row.histogram,
                     )
                 )

@@ -1,19 +1,26 @@
 """What is proposed to be left out cannot win, whatever the truth is."""
 
+import dataclasses
 import random
 from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orchestrator.sweep.pruning import MARGIN, Chain, propose, truncated_length
+from orchestrator.compare.stats import Estimate
+from orchestrator.sweep.pruning import MARGIN, Chain, nothing_said, propose, truncated_length
 
 PLAIN_TOK_S = 90.0
 
 
 def job(steps: int | None, **changes: Any) -> dict[str, Any]:
     value = {"draft": "/d", "num_steps": steps, "eagle_topk": 1, "num_draft_tokens": None, "concurrency": [1]}
-    return {**value, **changes}
+    return {**value, "temperature": 0.0, **changes}
+
+
+def within(value: float, share: float = 0.01) -> Estimate:
+    """A figure whose interval is so much on either side."""
+    return Estimate(value=value, low=value * (1 - share), high=value * (1 + share), rows=3)
 
 
 def walk(hits: list[list[bool]], steps: int) -> tuple[float, tuple[int, ...]]:
@@ -41,13 +48,24 @@ def text(seed: int, easy: float, hard: float, length: int = 4000) -> list[list[b
 def measured(hits: list[list[bool]], steps: int, base: float, slope: float, **changes: Any) -> Chain:
     length, histogram = walk(hits, steps)
     speed = PLAIN_TOK_S * length / (base + slope * steps)
+    return chain(steps, speed, length, histogram=histogram, **changes)
+
+
+def chain(
+    steps: int, speed: float, length: float, share: float = 0.01, histogram: tuple[int, ...] = (), **changes: Any
+) -> Chain:
     return Chain(
-        settings=job(steps, **changes), is_baseline=False, speed_tok_s=speed, accept_length=length, histogram=histogram
+        settings=job(steps, **changes),
+        is_baseline=False,
+        speed_tok_s=within(speed, share),
+        accept_length=within(length),
+        histogram=histogram,
     )
 
 
-def plain(**changes: Any) -> Chain:
-    return Chain(settings=job(None, draft=None, eagle_topk=None, **changes), is_baseline=True, speed_tok_s=PLAIN_TOK_S)
+def plain(share: float = 0.01, **changes: Any) -> Chain:
+    speed = within(PLAIN_TOK_S, share)
+    return Chain(settings=job(None, draft=None, eagle_topk=None, **changes), is_baseline=True, speed_tok_s=speed)
 
 
 @given(
@@ -65,11 +83,12 @@ def test_what_is_proposed_to_be_left_out_cannot_win(
     hits = text(seed, easy, hard)
     chains = [plain(), measured(hits, 6, base, slope)]
     chains += [] if second is None else [measured(hits, second, base, slope)]
-    best = max(one.speed_tok_s for one in chains) / PLAIN_TOK_S
+    best = max(one.speed_tok_s.value or 0.0 for one in chains)
     left = {str(steps): job(steps) for steps in range(1, 6) if steps != second}
     for one in propose(chains, left):
-        truth = measured(hits, int(one.point_id), base, slope).speed_tok_s / PLAIN_TOK_S
-        assert truth <= one.most * (1 + MARGIN)
+        truth = measured(hits, int(one.point_id), base, slope).speed_tok_s.value
+        assert truth is not None
+        assert truth <= one.most_tok_s * (1 + MARGIN)
         assert truth < best
 
 
@@ -78,11 +97,39 @@ def test_a_shallow_chain_beside_a_good_deep_one_is_hopeless_and_says_why() -> No
     found = propose([plain(), measured(hits, 6, 1.0, 0.05)], {"one": job(1), "five": job(5)})
     (one,) = found
     assert one.point_id == "one"
-    assert one.most < one.best
+    assert one.most_tok_s < one.best_tok_s
     assert one.likely_length is not None
     assert 1.8 < one.likely_length <= 2
-    assert "cannot win: at most 1." in one.reason
-    assert "accept length at most 2.00 from the chain of 6 steps, likely accept length 1.9" in one.reason
+    assert one.reason.startswith("cannot win: at most 181.8 tok/s (accept length at most 2.00 by the chain of 6 steps")
+    assert ", likely 1.9" in one.reason
+    assert "; at most 90.9 verify steps a second, by plain decoding), and the best" in one.reason
+
+
+def test_only_what_the_intervals_rule_out_is_left_out() -> None:
+    deep = chain(3, 300.0, 3.5)
+    assert len(propose([plain(), deep], {"one": job(1)})) == 1
+    assert propose([plain(), chain(3, 300.0, 3.5, share=0.4)], {"one": job(1)}) == ()  # 300 [180, 420] against 182
+    assert propose([plain(share=0.6), deep], {"one": job(1)}) == ()  # 2 * 144 against 297
+    bare = dataclasses.replace(plain(), speed_tok_s=Estimate(value=PLAIN_TOK_S, rows=1))
+    assert propose([bare, deep], {"one": job(1)}) == ()
+    assert "no interval: measure three blocks" in nothing_said([bare, deep])
+    slow = plain(share=0.99)  # and no deeper chain may lose to a plain decoding that nobody knows
+    assert propose([slow, chain(3, 60.0, 2.0, share=0.9)], {"one": job(1)}) == ()
+
+
+def test_the_cost_of_a_step_is_no_line() -> None:
+    """AL / r of 3.0 / 1.8 at 3 steps and 3.1 / 1.9 at 5: a first step that costs 1.1 would be the best, at 1.73x."""
+    both = [plain(), chain(3, PLAIN_TOK_S * 3.0 / 1.8, 3.0), chain(5, PLAIN_TOK_S * 3.1 / 1.9, 3.1)]
+    assert propose(both, {"one": job(1), "two": job(2), "four": job(4)}) == ()
+    best = chain(1, PLAIN_TOK_S * 1.9 / 1.0, 1.9)
+    dear = chain(2, PLAIN_TOK_S * 2.0 / 1.6, 2.0)  # a third step is no cheaper, and five accept but 2.2
+    (one,) = propose([plain(), best, dear, chain(5, 100.0, 2.2)], {"three": job(3)})
+    assert "by the chain of 2 steps), and the best at this load has at least 169.3" in one.reason
+
+
+def test_only_greedy_chains_are_judged() -> None:
+    warm = {"temperature": 1.0}
+    assert propose([plain(**warm), chain(3, 300.0, 3.5, **warm)], {"one": job(1, **warm)}) == ()
 
 
 def test_nothing_is_said_of_trees_of_other_loads_of_other_drafters_and_of_deeper_chains() -> None:

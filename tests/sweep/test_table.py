@@ -17,7 +17,7 @@ from remote_payload.schema import BenchJob, Failure, PointOutcome, SweepAttempt,
 
 BASE = {"model": "/m", "draft": "/d", "eagle_topk": 1, "concurrency": [1, 4]}
 FILE: dict[str, Any] = {"job": "bench", "repeats": 3, "base": BASE, "grid": {"num_steps": [1, 2, 3, 4, 6]}}
-SPEED = {None: 90.0, 1: 130.0, 2: 150.0, 3: 170.0, 4: 160.0, 6: 155.0}
+SPEED = {None: 90.0, 1: 130.0, 2: 150.0, 3: 230.0, 4: 160.0, 6: 155.0}
 """Tokens a second by steps; six steps have accepted 3.0 a verify."""
 
 
@@ -77,14 +77,16 @@ def test_half_way_what_cannot_win_is_proposed_and_the_rest_is_waited_for() -> No
     job = planned()
     order = {unit.unit_id: job_of_unit(job, unit).__dict__["num_steps"] for unit in job.units}
     assert list(order.values())[:6] == [None, 1, 2, 3, 4, 6]
-    deep_first = dataclasses.replace(job, units=(*job.units[:1], *job.units[3:6], *job.units[1:3], *job.units[6:]))
-    half = night(deep_first, 4)
+    is_deep = {unit.unit_id: order[unit.unit_id] not in (1, 2) for unit in job.units}
+    deep_first = dataclasses.replace(job, units=tuple(sorted(job.units, key=lambda unit: not is_deep[unit.unit_id])))
+    assert night(deep_first, 4).proposals == ()  # one start of each has no interval
+    half = night(deep_first, 12)
     assert {one.point_id for one in half.proposals} == {
         row.point.point_id for row in half.rows if '"num_steps": 1' in row.point.changes_json
     }
     text = table_text(half, 110)
     assert "Proposed to leave out (`sweep resume night --prune` does):" in text
-    assert "points  8 of 36 measured, 28 waiting; about 14 min left, by those so far" in text
+    assert "points  24 of 36 measured, 12 waiting; about 6 min left, by those so far" in text
     hopeless = {one.point_id: one.reason for one in half.proposals}
     left = remaining(deep_first, "night", half.progress, hopeless=hopeless)
     assert not {point for unit in left.units for point in unit.points} & set(hopeless)
