@@ -187,6 +187,12 @@ def history(name: str, *, as_json: bool) -> None:
 @baseline.command()
 @click.argument("name")
 def rm(name: str) -> None:
-    """Forget a baseline, its history and the records that only it names; runs stay."""
-    gone = open_store().names.remove(name)
+    """Forget a baseline, its history and the records that only it names; runs stay.
+
+    A project's baseline hides one's own of the same name; what the name means afterwards is told.
+    """
+    names = open_store().names
+    gone = names.remove(name)
     console.note(f"removed baseline {name}" + (f" and the records of {', '.join(gone)}" if gone else ""))
+    if name in names.names():
+        console.note(f"`{name}` means another baseline from now on, that in {names.where(name)}: baseline show {name}")

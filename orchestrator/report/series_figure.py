@@ -44,7 +44,9 @@ def what_n_counts(series: Series, n: int) -> str:
         return counted(n, "server start" if starts else "repeat")
     if series.level == "summary":
         return counted(n, "sample")
-    return counted(n, "distinct prompt" if series.clusters else "prompt")
+    if series.clusters:
+        return counted(n, "distinct prompt or conversation", "distinct prompts or conversations")
+    return counted(n, "prompt")
 
 
 def _independent(series: Series, metric: Metric) -> Series:

@@ -319,8 +319,11 @@ def test_a_projects_name_hides_the_users_and_is_removed_first(store: Store, eagl
     eagle("baseline", "set", "main", "run-b2")
     assert [entry["run_id"] for entry in eagle("baseline", "history", "main", "--json").json["history"]] == ["run-b2"]
     assert len(eagle("baseline", "list", "--json").json["baselines"]) == 1
-    eagle("baseline", "rm", "main")
+    told = " ".join(eagle("baseline", "rm", "main").err.split())
+    assert "`main` means another baseline from now on" in told
+    assert str(store.home / "baselines") in told
     assert [entry["run_id"] for entry in eagle("baseline", "history", "main", "--json").json["history"]] == ["run-a1"]
+    assert "from now on" not in eagle("baseline", "rm", "main").err
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,10 @@ def test_prompts_of_the_same_content_are_one_sample() -> None:
     length = next(item for item in measured((told, requests))["spec"].series if item.metric == "accept_length_pooled")
     assert (len(length.keys), length.clusters) == (8, hashes)
     found = compare_series(METRICS["accept_length_pooled"], length, dataclasses.replace(length, clusters=()))
-    assert (found.pairs, found.method) == (7, "paired by distinct prompt, log ratio of sums, Student's t")
+    assert (found.pairs, found.method) == (
+        7,
+        "paired by distinct prompt or conversation, log ratio of sums, Student's t",
+    )
     (spec, _), (each, _) = (served_figures(one, requests).loads for one in (told, result))
     assert spec.acceptance is not None
     assert each.acceptance is not None

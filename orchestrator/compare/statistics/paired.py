@@ -22,7 +22,7 @@ def paired_findings(metric: Metric, pairs: Pairs) -> Findings:
     """Of the pairs' rows; no interval below 5 of them."""
     scale: Scale = "log" if metric.change == "ratio" else "plain"
     effect = paired_effect(pairs, scale)
-    unit = "distinct prompt" if pairs.clustered else "prompt"  # turns of a conversation are none, either
+    unit = "distinct prompt or conversation" if pairs.clustered else "prompt"
     what = "log ratio" if scale == "log" else "difference"
     ours, theirs = pairs.ratios
     rank = wilcoxon(ours, theirs)
@@ -40,7 +40,7 @@ def paired_findings(metric: Metric, pairs: Pairs) -> Findings:
         method=f"paired by {unit}, {what} of sums, Student's t",
         tests=tuple(tests),
         pairs=len(pairs.ours.y),
-        notes=_notes(effect, pairs, unit),
+        notes=_notes(effect, pairs),
         alike=f"every {unit} shows the same change",
     )
 
@@ -82,10 +82,11 @@ def paired_log_ratio(ours: Sequence[float], theirs: Sequence[float]) -> Effect |
     )
 
 
-def _notes(effect: Effect | None, pairs: Pairs, unit: str) -> tuple[str, ...]:
+def _notes(effect: Effect | None, pairs: Pairs) -> tuple[str, ...]:
     if effect is None:
         counted = pairs.ours.counted and pairs.theirs.counted
         return ("a sum of 0 has no ratio" if counted else "nothing was counted on a side",)
     if effect.standard_error is None:
-        return (f"an interval needs {MIN_ROWS} {unit}s on both sides, found {effect.samples}",)
+        units = "distinct prompts or conversations" if pairs.clustered else "prompts"
+        return (f"an interval needs {MIN_ROWS} {units} on both sides, found {effect.samples}",)
     return ()

@@ -154,7 +154,7 @@ def test_turns_of_a_conversation_are_one_sample() -> None:
         found = compare_series(LENGTH, ours, theirs)
         assert (found.change.low, found.change.high) == pytest.approx((alone.change.low, alone.change.high))
         assert (found.pairs, found.n_ours) == (8, 24)
-        assert found.method == "paired by distinct prompt, log ratio of sums, Student's t"
+        assert found.method == "paired by distinct prompt or conversation, log ratio of sums, Student's t"
     naive = compare_series(LENGTH, turns, base)
     assert naive.change.standard_error is not None
     assert alone.change.standard_error is not None
@@ -179,7 +179,7 @@ def test_three_conversations_are_too_few() -> None:
     clusters = ("a", "a", "a", "b", "b", "b", "c", "c")
     found = compare_series(LENGTH, replace(prompts(*NEW), clusters=clusters), prompts(*BASE))
     assert (found.verdict, found.change.low, found.pairs) == ("inconclusive", None, 3)
-    assert "an interval needs 5 distinct prompts on both sides, found 3" in found.note
+    assert "an interval needs 5 distinct prompts or conversations on both sides, found 3" in found.note
 
 
 def test_bootstrap_is_made_where_it_is_asked_for_and_always_the_same() -> None:

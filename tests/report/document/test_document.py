@@ -93,7 +93,7 @@ def test_prompts_of_one_conversation_count_once() -> None:
     assert figure_of(apart).low is not None
     assert figure_of(together).low is None  # three conversations are too few
     assert figure(together, load(together)).n == 3
-    assert figure(together, load(together)).n_words == "n=3 distinct prompts"
+    assert figure(together, load(together)).n_words == "n=3 distinct prompts or conversations"
 
 
 def test_what_nothing_was_counted_of_is_unknown() -> None:
