@@ -22,9 +22,9 @@ def remarks(effect: Effect | None, metric: Metric, ours: Series, theirs: Series)
     runs = [len(series.y) for series in (ours, theirs) if series.level == "run"]
     if effect is None:
         notes.append("a figure of 0 has no ratio")
-    elif effect.spread and runs and 1 < min(runs) < ENOUGH_RUNS:
+    elif effect.spread and not effect.alike and runs and 1 < min(runs) < ENOUGH_RUNS:
         notes.append(f"fewer than {ENOUGH_RUNS} runs a side: the interval leans on runs being normally spread")
-    if effect is not None and effect.spread:
+    if effect is not None and effect.spread and not effect.alike:
         notes += _constant(ours, theirs)
     return (*notes, *_prediction(metric, ours, theirs))
 
