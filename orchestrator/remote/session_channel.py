@@ -107,7 +107,7 @@ class SessionChannel:
 
     def _send_stdin(self, channel: paramiko.Channel) -> None:
         if isinstance(self._stdin, tuple) and sum(map(len, self._stdin)) <= _INLINE_BYTES:
-            self._send(channel)
+            self._send_quietly(channel)
         else:
             threading.Thread(target=self._send_quietly, args=(channel,), name="link-stdin", daemon=True).start()
 

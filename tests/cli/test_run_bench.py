@@ -7,6 +7,7 @@ import pytest
 
 from orchestrator import jobfile
 from orchestrator.cli import run_bench
+from orchestrator.cli.every import take_every
 from orchestrator.cli.waiting import take_wish
 from orchestrator.config import Config
 from remote_payload.schema.bench_job import BenchJob
@@ -19,10 +20,11 @@ ASKED = ("run", "bench", "--host", "me@gpu1.example", "--model", "/m", "--draft"
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[BenchJob]:
     """The jobs that the command would launch, read as the pipeline reads them."""
     found: list[BenchJob] = []
-    own = ("host_name", "job_file", "run_id", "detach", "find_python", "accept_new", "as_json")
+    own = ("host_name", "job_file", "run_id", "detach", "find_python", "accept_new", "as_json", "notify")
 
     def launch(kind: str, flags: dict[str, Any]) -> None:
         take_wish(flags)
+        take_every(flags)
         job = jobfile.plan(kind, Config(), None, {key: flags[key] for key in flags if key not in own}).job
         assert isinstance(job, BenchJob)
         found.append(job)
