@@ -21,6 +21,7 @@ from orchestrator.remote.follow import Receiver
 from orchestrator.remote.session import HostSession
 from orchestrator.remote.verbs import new_nonce
 from orchestrator.store import Store
+from orchestrator.store.homecoming import note_no_result
 from orchestrator.updates import Note, Reconnecting, Update
 from remote_payload.schema import FollowRequest, Frame, LaunchRequest
 
@@ -65,6 +66,8 @@ def finish(run: Going, *, launch: LaunchRequest | None, wait: bool, bring_home: 
     try:
         _watch(run, launch=launch, wait=wait, bring_home=bring_home)
         _require_outcome(run, wait=wait, bring_home=bring_home)
+        if receiver.has_none:
+            note_no_result(receiver.run_dir)
     except (KeyboardInterrupt, OutputClosedError):
         if launch is not None and not receiver.asked:
             raise

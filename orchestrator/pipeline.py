@@ -21,7 +21,7 @@ from orchestrator.remote.host_claims import require_state, require_status
 from orchestrator.remote.preflight import DRAFTER_PACKAGES, SERVER_PACKAGES
 from orchestrator.remote.session import HostSession
 from orchestrator.remote.verbs import NotRunError, PythonMissingError, new_nonce
-from orchestrator.store import Store
+from orchestrator.store import Store, homecoming
 from orchestrator.updates import Note
 from remote_payload.schema import (
     BenchJob,
@@ -126,9 +126,7 @@ def _follow(
 
 def is_home(record: RunRecord, store: Store) -> bool:
     """Whether the run is over and this laptop has what it left."""
-    if record.state is None or not record.state.is_terminal:
-        return False
-    return record.state.phase != "succeeded" or store.run_dir(record.run_id).manifest.is_file()
+    return homecoming.is_home(store.run_dir(record.run_id), record)
 
 
 def status(session: HostSession, run_id: str | None, store: Store, prefix: str = "") -> StatusAnswer:

@@ -14,6 +14,7 @@ from orchestrator.remote.follow import Receiver
 from orchestrator.remote.session import HostSession
 from orchestrator.remote.verbs import new_nonce
 from orchestrator.store import Store
+from orchestrator.store.homecoming import note_no_result
 from orchestrator.sweep.points import point_words
 from orchestrator.sweeping import Asked
 from orchestrator.updates import Note, Reconnecting, Update
@@ -32,12 +33,12 @@ def collect(
     repeat; what is here already costs nothing. `tags`: more of them, as of the group that it is a share of.
     """
     sweep_id = asked.record.run_id
+    problems: list[str] = []
     if asked.state.is_terminal and not _is_here(sweep_id, store):
-        pipeline.attach(session, sweep_id, store, tell)
+        problems += _attached(sweep_id, session, store, tell)
     _begin_all(sweep_id, session, store)
     notes = _notes(asked)
     left = [run_id for run_id in notes if not _is_here(run_id, store)]
-    problems: list[str] = []
     for first in range(0, len(left), BATCH):
         batch = tuple(left[first : first + BATCH])
         problems += _bring(batch, session, store, tell)
@@ -54,15 +55,28 @@ def _bring(batch: tuple[str, ...], session: HostSession, store: Store, tell: Tel
     with suppress(LinkLostError):
         here = tuple(run_id for run_id in batch if store.run_dir(run_id).path.is_dir())
         receivers = _gathered(here, session, store)
-    problems = []
+    problems: list[str] = []
     for run_id in batch:
         try:
             if run_id in receivers and _settled(receivers[run_id], session, store):
                 continue
-            pipeline.attach(session, run_id, store, only_trouble(tell))
         except (NotFoundError, ProtocolError, ClaimedError) as error:
             problems.append(f"{run_id}: {error.message}")
+            continue
+        problems += _attached(run_id, session, store, only_trouble(tell))
     return problems
+
+
+def _attached(run_id: str, session: HostSession, store: Store, tell: Tell) -> list[str]:
+    """Bring one run home as every run comes; why it did not, a sentence."""
+    try:
+        pipeline.attach(session, run_id, store, tell)
+    except (NotFoundError, ProtocolError, ClaimedError) as error:
+        is_over = store.run_dir(run_id).path.is_dir() and store.load_exact(run_id).phase in TERMINAL_PHASES
+        if isinstance(error, NotFoundError) and is_over:  # taken away there: said once, there is nothing to come
+            note_no_result(store.run_dir(run_id))
+        return [f"{run_id}: {error.message}"]
+    return []
 
 
 def _gathered(run_ids: tuple[str, ...], session: HostSession, store: Store) -> dict[str, Receiver]:
@@ -88,6 +102,8 @@ def _settled(receiver: Receiver, session: HostSession, store: Store) -> bool:
         return False
     if manifest is not None:
         fetch(session.link(), session.host.root, manifest, receiver.run_dir, lambda: None)
+    elif receiver.has_none:
+        note_no_result(receiver.run_dir)
     record = store.load_exact(receiver.run_dir.path.name)
     store.update(dataclasses.replace(record, state=state, state_seen_unix_s=time.time()))
     return True

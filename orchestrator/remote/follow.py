@@ -39,6 +39,7 @@ class Receiver:
     """One run's frames on their way into `run_dir`. Survives reconnects; `state` and `manifest` are the last seen.
 
     asked: whether the launch was sent; from then on the host may have launched. launched: the host said so.
+    has_none: it was asked for the result, and has none.
     """
 
     def __init__(self, run_dir: RunDir, shown: Cursor | None = None) -> None:
@@ -46,6 +47,7 @@ class Receiver:
         self.run_dir = run_dir
         self.state: RunState | None = None
         self.manifest: Manifest | None = None
+        self.has_none = False
         self.asked = False
         self.launched = False
         self._told_silence = False
@@ -129,6 +131,7 @@ class Receiver:
     def _take_manifest(self, frame: ManifestFrame) -> None:
         run_id = self.run_dir.path.name
         self.manifest = None if frame.manifest is None else require_manifest(frame.manifest, run_id)
+        self.has_none = self.manifest is None
 
     def _take_file(self, frame: FileFrame) -> None:
         """Keep what the manifest lists; `collect` checks the content and fetches what is still missing."""

@@ -24,7 +24,9 @@ VERDICT = "verdict.json"
 """RunVerdict: what a review said."""
 TOLD = "told.json"
 """That somebody was told of its end by this laptop."""
-DERIVED = frozenset({LABELS, VERDICT, TOLD})
+NO_RESULT = "no_result.json"
+"""That its host was asked for the result and said that there is none."""
+DERIVED = frozenset({LABELS, VERDICT, TOLD, NO_RESULT})
 """Said about a run; no part of what it is."""
 
 

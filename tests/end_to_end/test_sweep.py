@@ -56,3 +56,28 @@ def test_forty_points_and_the_laptop_gone(
     tried = [one["run_id"] for one in second["points"] if one["word"] == "failed"]
     assert sorted(tried) == [f"night-2.u00{n}9.0" for n in range(CRASHING)]
     assert other.run("runs", "list", "--tag", "night-2").out.count(".u00") == POINTS  # the earlier ones among them
+
+
+def test_an_end_that_was_seen_before_it_was_fetched_comes_home(laptop: Laptop, server: SshServer) -> None:
+    file = laptop.folder / "failing.toml"
+    file.write_text('[sweep]\njob = "selftest"\n[[sweep.points]]\nfail = true\nduration_s = 5\n', encoding="utf-8")
+    launched = laptop.run("sweep", "run", str(file), "--host", "gpu1", "--detach", "--run-id", "seen")
+    assert launched.code == 0, launched.err
+    host_runs = server.home / ".eagle3-remote/runs"
+    wait_for((host_runs / "seen.u0000.0/state.json").is_file, "the unit's start")
+    early = laptop.run("sweep", "collect", "seen")  # the unit is known here now, and nothing of it has come
+    assert early.code == 0, early.err
+    unit = laptop.store / "runs/seen.u0000.0"
+    assert unit.is_dir()
+    assert not (unit / "state.json").exists()
+    wait_for(lambda: json.loads((host_runs / "seen/state.json").read_text())["phase"] == "succeeded", "the end")
+    assert laptop.run("sweep", "collect", "seen").code == 0
+    for name in ("events.jsonl", "stdout.log"):
+        assert (unit / name).read_bytes() == (host_runs / "seen.u0000.0" / name).read_bytes()
+
+    again = laptop.run("sweep", "run", str(file), "--host", "gpu1", "--detach", "--run-id", "ended")
+    assert again.code == 0, again.err
+    assert laptop.run("sweep", "cancel", "ended").code == 0
+    assert laptop.run("sweep", "collect", "ended").code == 0
+    for name in ("events.jsonl", "result/units.jsonl"):
+        assert (laptop.store / "runs/ended" / name).read_bytes() == (host_runs / "ended" / name).read_bytes()
