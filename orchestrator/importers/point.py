@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from orchestrator.importers.identities import Claim, Contradictions, contradictions
 from orchestrator.importers.row import Place
@@ -46,7 +47,7 @@ class Point:
     counted: Mapping[str, float | None] = field(default_factory=dict)
     """By the file's key: what cannot be 0 where something was measured."""
 
-    @property
+    @cached_property
     def doubts(self) -> Contradictions:
         """Where its numbers contradict each other."""
         return contradictions(

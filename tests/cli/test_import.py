@@ -146,6 +146,18 @@ def test_a_file_that_has_grown_names_the_run_of_its_beginning(store: Store, eagl
     assert told.count("an earlier state") == 2
 
 
+def test_a_file_that_contradicts_itself_is_kept_but_is_no_baseline(store: Store, eagle: Eagle, tmp_path: Path) -> None:
+    file = tmp_path / "serve.json"
+    file.write_text(json.dumps({**json.loads(Path(VLLM).read_text()), "output_throughput": 238.0}))
+    found = eagle("import", str(file), "--json")
+    assert found.code == 0
+    told = eagle("baseline", "set", "fast", found.json["run_id"])
+    assert told.code == 5
+    assert "`output_throughput` says 238, 128 output tokens / 53.692 s make 2.384" in " ".join(told.err.split())
+    assert list(store.baselines()) == []
+    assert eagle("baseline", "set", "fast", eagle("import", VLLM, "--json").json["run_id"]).code == 0
+
+
 def test_a_date_to_come_and_a_packed_file_are_told(store: Store, eagle: Eagle, tmp_path: Path) -> None:
     file = tmp_path / "serve.json"
     file.write_text(json.dumps({**json.loads(Path(VLLM).read_text()), "date": "20991231-000000"}))
