@@ -57,6 +57,8 @@ def batch(run_directory: str, archive: Path) -> int:
     if isinstance(job, SweepJob):
         from remote_payload.slurm.element import Element  # noqa: PLC0415 - no sweep, no need
 
+        if not is_array_of(run, here.job):
+            return 1
         return Element(run, spec, job, here, values).run(int(os.environ["SLURM_ARRAY_TASK_ID"]))
     before = until_submitted(run, here.job)
     if before is None or before.is_terminal:
@@ -69,14 +71,24 @@ def batch(run_directory: str, archive: Path) -> int:
 
 def until_submitted(run: RunDir, job: SlurmJob) -> RunState | None:
     """The run's state once the launcher has said that it is this job; None: it is another one, or was taken away."""
-    until_s = time.monotonic() + LAUNCHER_S
-    while (state := read_state(run)) is None and time.monotonic() < until_s:
-        if not run.path.is_dir():
-            return None
-        time.sleep(LOOK_S)
+    state = _first_word(run)
     if state is None:  # the launcher died before it could say so
-        return RunState(run_id=run.path.name, sequence=0, phase="queued", slurm=job)
+        return RunState(run_id=run.path.name, sequence=0, phase="queued", slurm=job) if run.path.is_dir() else None
     return state if state.slurm is not None and state.slurm.job_id == job.job_id else None
+
+
+def is_array_of(sweep: RunDir, element: SlurmJob) -> bool:
+    """Whether the launcher has said that the sweep is this element's array, and not another that came of its launch."""
+    state = _first_word(sweep)
+    return state is not None and state.slurm is not None and state.slurm.job_id == element.job_id.partition("_")[0]
+
+
+def _first_word(run: RunDir) -> RunState | None:
+    """The run's state once its launcher has written one; None where it does not, or the run was taken away."""
+    until_s = time.monotonic() + LAUNCHER_S
+    while (state := read_state(run)) is None and run.path.is_dir() and time.monotonic() < until_s:
+        time.sleep(LOOK_S)
+    return state
 
 
 def take_up(

@@ -4,6 +4,8 @@ The script holds constants alone - interpreter, payload, run directory, each quo
 run directory, as for every run.
 """
 
+import contextlib
+import os
 import shlex
 import sys
 import time
@@ -18,7 +20,7 @@ from remote_payload.schema import RunSpec, RunState, SweepJob, job_from_json
 from remote_payload.schema.slurm import JOB_ID, SlurmJob, SlurmSettings
 from remote_payload.schema.waiting import Waiting
 from remote_payload.slurm import secrets as kept
-from remote_payload.slurm.tools import SlurmError, ask
+from remote_payload.slurm.tools import NoAnswerError, SlurmError, ask
 from remote_payload.waiting import start_of
 
 LOG = "slurm.log"
@@ -37,6 +39,8 @@ def submit(run: RunDir, spec: RunSpec, values: dict[str, str], archive: Path) ->
         kept.keep(root, spec.run_id, values)
         told = ask(words, settings.answer_s, script=script_of(run, archive)).strip()
     except (SlurmError, OSError, JobFailure) as problem:
+        if isinstance(problem, NoAnswerError):
+            _take_back(run, settings)
         kept.forget(root, spec.run_id)
         remove_unstarted(run)  # a job that was taken all the same finds no run, and ends
         if isinstance(problem, OSError):
@@ -57,6 +61,16 @@ def submit(run: RunDir, spec: RunSpec, values: dict[str, str], archive: Path) ->
         run_id=spec.run_id, sequence=0, phase="queued", slurm=job, note=f"submitted to Slurm as job {job_id}"
     )
     return advance(run, first)
+
+
+def _take_back(run: RunDir, settings: SlurmSettings) -> None:
+    """End what Slurm took all the same, known by its folder; what it takes later finds no run, or that it is not it."""
+    with contextlib.suppress(SlurmError):
+        told = ask(["squeue", "--noheader", f"--user={os.getuid()}", "--format=%F|%Z"], settings.answer_s)
+        lines = (line.partition("|") for line in told.splitlines())
+        jobs = sorted({job_id for job_id, _, folder in lines if folder.strip() == str(run.path)})
+        if jobs:
+            ask(["scancel", "--quiet", *jobs], settings.answer_s)
 
 
 _HINT = "`eagle3-remote hosts check` shows this host's Slurm; [hosts.NAME.slurm] in eagle3.toml says how to submit"

@@ -1,12 +1,16 @@
 """Sweeps as arrays under a real Slurm: every point is accounted for, wherever and whenever its element ran."""
 
 import json
+import os
+import shutil
 import time
+from pathlib import Path
 
 import pytest
 
-from remote_payload.schema import SweepAttempt, SweepRequest
+from remote_payload.schema import SweepAttempt, SweepRequest, to_json
 from remote_payload.schema.slurm import SlurmSettings
+from remote_payload.slurm.submit import script_of
 from tests.payload.rig import NONCE, Rig, of_kind, wait_for
 from tests.payload.slurm.test_runs import cancel, state_of
 from tests.payload.sweep.test_sweep import ends, launch, sweep_of
@@ -78,3 +82,32 @@ def test_an_element_that_slurm_starts_again_goes_on_where_it_was(rig: Rig, slurm
     again = rig.state("s1.u0.0").slurm
     assert again is not None
     assert again.restarts == 1
+
+
+def test_a_submission_whose_answer_came_late_is_not_run_beside_the_next(
+    rig: Rig, slurm: Slurm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, sbatch = shutil.which("sbatch"), tmp_path / "bin" / "sbatch"
+    sbatch.parent.mkdir()
+    monkeypatch.setenv("PATH", f"{sbatch.parent}:{os.environ['PATH']}")
+    job = sweep_of({}, {"duration_s": 0.01})
+    spec = rig.spec("s1", job_kind="sweep", job_json=to_json(job), slurm=SlurmSettings(poll_s=1.0, answer_s=2.0))
+    # Taken at once, and taken back at once; an array in the queue all the same ends without a run of its own.
+    for held in ("", "--begin=now+3"):
+        sbatch.write_text(f'#!/bin/sh\nid=$({real} {held} "$@") || exit 1\necho $id >> {tmp_path}/ids\nexec sleep 8\n')
+        sbatch.chmod(0o755)
+        (error,) = of_kind(rig.launch(spec, exit_code=1), "error")
+        assert "Slurm did not answer within 2 s" in error.message
+        until(lambda: slurm.run("squeue", "-h", "-o", "%j") == "", "the end of what was taken")
+        assert not rig.run("s1.u0.0").path.exists()
+    (tmp_path / "late.sh").write_text(script_of(rig.run("s1"), rig.pyz))
+    sbatch.unlink()
+    launch(rig, job, slurm=SETTINGS)
+    orphan = slurm.run("sbatch", "--parsable", "--array=0-1", str(tmp_path / "late.sh")).strip()
+    until(lambda: state_of(rig, "s1").is_terminal, "the sweep's end")
+    until(lambda: slurm.run("squeue", "-h", "-o", "%A") == "", "the end of the other array")
+    array = rig.state("s1").slurm
+    assert array is not None
+    told = [state.slurm.job_id for at in (0, 1) if (state := rig.state(f"s1.u{at}.0")).slurm is not None]
+    assert told == [f"{array.job_id}_0", f"{array.job_id}_1"]
+    assert "JobState=FAILED" in slurm.run("scontrol", "-o", "show", "job", f"{orphan}_0")
