@@ -13,6 +13,12 @@ from orchestrator.errors import JobFileError
 
 LONGEST = 400
 """Characters of one expression."""
+DEEPEST = 50
+"""Levels of parentheses, signs and operators within each other."""
+IMPLIES = (
+    'an implication is a derived value, [[sweep.derive]] set = "num_draft_tokens", to = "num_steps + 1", when = '
+    '"eagle_topk == 1"; or a constraint, require = "eagle_topk != 1 or num_draft_tokens == num_steps + 1"'
+)
 _NUMERIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -48,7 +54,10 @@ class Expression:
             self._tree = ast.parse(text.strip(), mode="eval").body
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             said = error.msg if isinstance(error, SyntaxError) else str(error)
-            raise JobFileError(f"{where}: not an expression ({said}): {text!r}") from None
+            hint = IMPLIES if "->" in text or "=>" in text else None
+            raise JobFileError(f"{where}: not an expression ({said}): {text!r}", hint=hint) from None
+        if _depth(self._tree) > DEEPEST:
+            raise JobFileError(f"{where}: expected an expression of at most {DEEPEST} levels, found more: {text!r}")
         for node in ast.walk(self._tree):
             self._require_allowed(node)
 
@@ -99,6 +108,14 @@ class Expression:
         if name not in settings:
             raise JobFileError(f"{self._where}: `{name}` in `{self.text}` is no setting of the job")
         return settings[name]
+
+
+def _depth(tree: ast.AST) -> int:
+    """Levels of nodes, counted without recursion."""
+    level, depth = [tree], 0
+    while level:
+        level, depth = [inner for node in level for inner in ast.iter_child_nodes(node)], depth + 1
+    return depth
 
 
 def _logic(node: ast.BoolOp | ast.IfExp | ast.Compare, of: Callable[[ast.AST], Any]) -> Any:

@@ -40,6 +40,12 @@ class Start:
         """In tokens that are asked for at once, the longest first unknown: only good for an order."""
         return sum(cost_of(point.job) for point in self.points)
 
+    @property
+    def drafted(self) -> tuple[int, int]:
+        """Draft steps and tokens of a verify step: orders starts whose loads cost the same."""
+        job = self.points[0].job.__dict__
+        return job.get("num_steps") or 0, job.get("num_draft_tokens") or 0
+
 
 def paths_of(base: UnitJob, points: Iterable[Point]) -> tuple[str, ...]:
     """Every path that a point's job reads, each once."""
@@ -99,7 +105,7 @@ def starts_of(file: SweepFile, points: Sequence[Point]) -> tuple[Start, ...]:
         groups.setdefault(point.configuration, []).append(point)
     starts = [Start(tuple(group)) for group in groups.values()]
     if file.order == "cost":
-        starts.sort(key=lambda start: (not start.points[0].is_baseline, start.cost))
+        starts.sort(key=lambda start: (not start.points[0].is_baseline, start.cost, start.drafted))
     return tuple(starts)
 
 

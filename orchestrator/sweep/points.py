@@ -2,19 +2,21 @@
 
 A combination is a configuration at one load. It is skipped where a constraint does not hold, where the job's own check
 refuses it (the one that `run` makes: a tree that cannot be, a number out of range), or where it is the same as another
-once its derived values are in.
+once its derived values are in, and a chain's draft tokens are as SGLang sets them.
 """
 
 import dataclasses
 import itertools
 import json
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from orchestrator.errors import JobFileError
 from orchestrator.jobfile import check_key, parsed
 from orchestrator.secret_settings import require_no_secret
+from orchestrator.sweep.chains import as_served
 from orchestrator.sweep.file import SweepFile
 from remote_payload.schema import JOB_KINDS, SchemaError, SkippedPoint, SweepPoint, UnitJob
 from remote_payload.schema.record import from_value
@@ -63,22 +65,40 @@ def expand(file: SweepFile, base: UnitJob) -> Expanded:
     values = as_json(base)
     points: dict[str, Point] = {}
     skipped: list[SkippedPoint] = []
-    for written in itertools.islice(_combinations(file), MOST_POINTS + 1):
+    _require_few(file, sum(math.prod(map(len, some)) for some in _dimensions(file)) + len(file.points))
+    for written in _combinations(file):
         for changes in _with_loads(written, base):
-            complete = _derived(file, changes, values)
+            complete = as_served(_derived(file, changes, values), values)
+            _require_one_server(file, complete, values)
             reason = _against(file, {**values, **complete})
             point = None if reason is not None else _point(file, values, complete)
             if isinstance(point, Point) and (twin := points.get(_key(point))) is not None:
-                point = f"the same as {in_words(without_loads(twin.changes))}"
+                point = _twice(changes, twin)
             if isinstance(point, Point):
                 points[_key(point)] = point
             else:
                 skipped.append(SkippedPoint(changes_json=json.dumps(changes, default=str), reason=reason or str(point)))
-    if len(points) + len(skipped) > MOST_POINTS:
-        raise JobFileError(f"{file.source}: a sweep has at most {MOST_POINTS} combinations; this one has more")
+        _require_few(file, len(points) + len(skipped))
     plain = _baselines(file, values, tuple(points.values())) if file.baseline else {}
     both = {**plain, **{key: point for key, point in points.items() if key not in plain}}
     return Expanded(points=tuple(both.values()), skipped=tuple(skipped))
+
+
+def _dimensions(file: SweepFile) -> list[list[Sequence[Any]]]:
+    rows = list(file.zipped.values())[:1]
+    return [[*rows, *file.grid.values()]] if rows or file.grid else []
+
+
+def _require_few(file: SweepFile, count: int) -> None:
+    if count > MOST_POINTS:
+        raise JobFileError(f"{file.source}: a sweep has at most {MOST_POINTS} combinations, found: {count} or more")
+
+
+def _twice(written: Mapping[str, Any], twin: Point) -> str:
+    if without_loads(written) != without_loads(twin.changes):
+        return f"the same as {in_words(without_loads(twin.changes))}"
+    load = {key: value for key, value in twin.changes.items() if key in LOADS}
+    return f"the file has it more than once{f' at {in_words(load)}' if load else ''}"
 
 
 def in_words(changes: Mapping[str, Any]) -> str:
@@ -120,10 +140,21 @@ def _require_known(file: SweepFile, base: UnitJob) -> None:
         check_key(one.key, allowed, f"{file.source}: sweep.derive[{at}]")
     if getattr(base, "with_baseline", False):
         raise JobFileError(f"{file.source}: a sweep measures plain decoding as points of its own: `sweep.baseline`")
-    if getattr(base, "attach_url", None) is None:
+
+
+def _require_one_server(file: SweepFile, changes: Mapping[str, Any], base: Mapping[str, Any]) -> None:
+    """Of a served point: one load, and nothing asked of an attached server that it cannot be any more."""
+    if base["kind"] != "bench":
         return
-    varied = {*file.grid, *file.zipped, *(key for point in file.points for key in point)}
-    if file.baseline or (fixed := sorted(varied - {*CLIENT})):
+    loads = [key for key in LOADS if key in changes]
+    if len(loads) > 1:
+        raise JobFileError(
+            f"{file.source}: a point has one load, {in_words(changes)} has both: let [[sweep.derive]] set "
+            f"`{loads[0]}` only where `{loads[1]}` is not varied"
+        )
+    if {**base, **changes}["attach_url"] is None:
+        return
+    if file.baseline or (fixed := sorted(changes.keys() - {*CLIENT})):
         what = "`sweep.baseline` must be false" if file.baseline else f"`{fixed[0]}` cannot be varied"
         raise JobFileError(f"{file.source}: a server that is attached to stays as it was started: {what}")
 
@@ -188,7 +219,10 @@ def _point(
     except SchemaError as error:
         where, _, said = str(error).partition(": ")
         if where != "$":  # of the wrong type, which no other value makes good
-            raise JobFileError(f"{file.source}: sweep: `{where.removeprefix('$.')}`: {said}") from None
+            key = where.removeprefix("$.").partition("[")[0]
+            is_whole = said.startswith("expected int") and any(one.key == key for one in file.derive)
+            hint = "in [[sweep.derive]] `/` makes a broken number, `//` a whole one" if is_whole else None
+            raise JobFileError(f"{file.source}: sweep: `{where.removeprefix('$.')}`: {said}", hint=hint) from None
         return said
     require_no_secret(job, dict.fromkeys(read, file.source))
     return Point(changes=read, job=job, is_baseline=is_baseline)

@@ -12,6 +12,7 @@ from orchestrator import jobfile, sweeping
 from orchestrator.config import Config
 from orchestrator.errors import JobFileError
 from orchestrator.sweep.file import from_table, read
+from orchestrator.sweep.plan import starts_of
 from orchestrator.sweep.points import Expanded, in_words
 from remote_payload.schema import BenchJob
 
@@ -97,6 +98,22 @@ def test_a_constraint_skips_with_its_reason() -> None:
             "a sweep measures plain decoding as points of its own",
         ),
         (
+            {**BENCH, "grid": {"num_steps": [1]}, "points": [{"attach_url": "http://h:1"}]},
+            "a server that is attached to stays as it was started: `sweep.baseline` must be false",
+        ),
+        (
+            {**BENCH, "baseline": False, "points": [{"attach_url": "http://h:1", "num_steps": 2}]},
+            "a server that is attached to stays as it was started: `num_steps` cannot be varied",
+        ),
+        (
+            {**BENCH, "grid": {"request_rate": [50.0]}, "derive": [{"set": "concurrency", "to": "4"}]},
+            "a point has one load, request_rate 50.0, concurrency 4 has both",
+        ),
+        (
+            {**BENCH, "grid": {"tp": [1]}, "constraints": [{"require": "-" * 399 + "1"}]},
+            "an expression of at most 50 levels",
+        ),
+        (
             {**BENCH, "grid": {"server_args": [["--api-key", "abc"]]}},
             "would be written into the run's files",
         ),
@@ -106,6 +123,45 @@ def test_mistakes_are_named(table: dict[str, Any], expected: str) -> None:
     with pytest.raises(JobFileError) as caught:
         expanded(table)
     assert expected in caught.value.message
+
+
+def test_a_chain_has_one_number_of_draft_tokens_whatever_is_asked() -> None:
+    """A server at topk 1 drafts `num_steps + 1`: the same server is not measured under several names."""
+    grid = {"num_steps": [1, 2], "eagle_topk": [1, 4], "num_draft_tokens": [2, 5, 6, 20, 21, 22, 64]}
+    found = expanded({**BENCH, "baseline": False, "grid": grid})
+    chains = [point.changes for point in found.points if point.changes["eagle_topk"] == 1]
+    assert [(one["num_steps"], one["num_draft_tokens"]) for one in chains] == [(1, 2), (2, 3)]
+    assert "the same as num_steps 2, eagle_topk 1, num_draft_tokens 3" in {one.reason for one in found.skipped}
+    other = expanded({"job": "bench", "base": {**BENCH["base"], "algorithm": "NGRAM"}, "baseline": False, "grid": grid})
+    assert len([point for point in other.points if point.changes["eagle_topk"] == 1]) == 14
+    twice = expanded({**BENCH, "grid": {"num_steps": [1], "concurrency": [4, 4]}})
+    assert [one.reason for one in twice.skipped] == ["the file has it more than once at concurrency 4"]
+
+
+def test_the_number_of_combinations_is_known_before_they_are_made() -> None:
+    hundred = list(range(1, 101))
+    with pytest.raises(JobFileError, match="at most 100000 combinations, found: 1000000 or more"):
+        expanded({**BENCH, "grid": {"num_steps": hundred, "num_draft_tokens": hundred, "max_prompts": hundred}})
+
+
+@pytest.mark.parametrize(
+    ("table", "hint"),
+    [
+        ({"derive": [{"set": "num_draft_tokens", "to": "num_steps / 2"}]}, "`//` a whole one"),
+        ({"constraints": [{"require": "eagle_topk == 1 -> num_steps == 2"}]}, 'require = "eagle_topk != 1 or'),
+    ],
+)
+def test_what_was_probably_meant_is_told(table: dict[str, Any], hint: str) -> None:
+    with pytest.raises(JobFileError) as caught:
+        expanded({**BENCH, "grid": {"num_steps": [2]}, **table})
+    assert hint in (caught.value.hint or "")
+
+
+def test_the_cheapest_start_drafts_least() -> None:
+    file = from_table({**BENCH, "base": {**BENCH["base"], "eagle_topk": 1}, "grid": {"num_steps": [5, 1, 3]}}, "s.toml")
+    points = sweeping.wanted(file, {}, Config(), "gpu1").expanded.points
+    steps = [start.points[0].changes.get("num_steps") for start in starts_of(file, points)]
+    assert steps == [None, 1, 3, 5]
 
 
 def test_a_file_has_one_table(tmp_path: Path) -> None:
@@ -130,7 +186,7 @@ def test_every_combination_is_a_point_or_skipped_and_none_is_twice(
     all_of_them = list(itertools.product(steps, topk, tokens, users))
     possible = set()  # by a plain reading of the same rules
     for s, k, n, u in all_of_them:
-        settled = s + 1 if derived and k == 1 else n
+        settled = s + 1 if k == 1 else n
         if settled <= limit and (k == 1 or settled - 1 <= k + (s - 1) * k * k):
             possible.add((s, k, settled, u))
     if not possible:
