@@ -77,11 +77,13 @@ class Asked:
     job: SweepJob
     attempts: tuple[SweepAttempt, ...]
     state: RunState
+    drivers: tuple[int, ...] = ()
+    """Processes that still drive it although its supervisor is gone and its state says that it is lost."""
 
     @property
     def progress(self) -> Progress:
-        """Every point accounted for."""
-        return progress_of(self.job, self.attempts, self.state.phase)
+        """Every point accounted for; what is still driven is not over."""
+        return progress_of(self.job, self.attempts, "running" if self.drivers else self.state.phase)
 
 
 def wanted(file: SweepFile, flags: Mapping[str, Any], config: Config, host: str) -> Wanted:
@@ -134,12 +136,13 @@ def ask(session: HostSession, run_id: str, store: Store, silence_s: float = ANSW
     job = sweep_job(record)
     request = SweepRequest(nonce=new_nonce(), root=session.host.root, run_id=run_id)
     attempts: list[SweepAttempt] = []
-    state = None
+    state: RunState | None = None
+    drivers: tuple[int, ...] = ()
     try:
         for frame in session.frames("sweep", request, silence_s):
             if isinstance(frame, SweepFrame):
                 attempts += frame.attempts
-                state = frame.state or state
+                state, drivers = frame.state or state, frame.drivers
     except NotFoundError:
         if is_known and record.state is not None and record.state.is_terminal:
             return known(run_id, store)  # `gc` took it away there: all that comes of it is here
@@ -153,7 +156,7 @@ def ask(session: HostSession, run_id: str, store: Store, silence_s: float = ANSW
     store.update(record)
     lines = b"".join(record_bytes(one) for one in attempts)
     write(store.run_dir(run_id).path / ATTEMPTS, lines)
-    return Asked(record=record, job=job, attempts=tuple(attempts), state=state)
+    return Asked(record=record, job=job, attempts=tuple(attempts), state=state, drivers=drivers)
 
 
 def require_own(sweep_id: str, job: SweepJob, attempts: Sequence[SweepAttempt]) -> None:
@@ -190,9 +193,10 @@ def go_on(asked: Asked, session: HostSession, job: SweepJob, *, allow_drift: boo
     Raises ClaimedError while the sweep runs, InvalidRunError where nothing is left of it, and on drift.
     """
     run_id = asked.record.run_id
-    if not asked.state.is_terminal:
+    if not asked.state.is_terminal or asked.drivers:
+        left = f", driven by {', '.join(map(str, asked.drivers))}, its supervisor gone" if asked.drivers else ""
         raise ClaimedError(
-            f"sweep `{run_id}` still runs on {session.name}",
+            f"sweep `{run_id}` still runs on {session.name}{left}",
             hint=f"`eagle3-remote sweep follow {run_id}` follows it, `sweep cancel {run_id}` ends it",
         )
     if not job.units:

@@ -10,7 +10,15 @@ from remote_payload.frames import FrameWriter
 from remote_payload.refusal import Refusal, disk_refusal
 from remote_payload.rundir import RunDir, write_atomically
 from remote_payload.runstate import current_state
-from remote_payload.schema import FollowRequest, LaunchedFrame, LaunchRequest, SchemaError, job_from_json, to_json
+from remote_payload.schema import (
+    FollowRequest,
+    LaunchedFrame,
+    LaunchRequest,
+    SchemaError,
+    SweepJob,
+    job_from_json,
+    to_json,
+)
 
 HANDSHAKE_TIMEOUT_S = 10.0
 
@@ -86,9 +94,25 @@ def _claimed(request: LaunchRequest, run: RunDir, origin: supervisor.Origin, cla
         state = current_state(run)
         if state is not None:
             return to_json(LaunchedFrame(state=state, adopted=True))
+        if origin.sweep is None and request.spec.job_kind == "sweep":
+            _claim_rest(request, run)
         return _start(request, run, origin, claim)
     finally:
         os.close(claim)
+
+
+def _claim_rest(request: LaunchRequest, run: RunDir) -> None:
+    """A sweep that goes on with another must be the only one that does. Raises Refusal, nothing left of the run."""
+    from remote_payload.sweep.succession import claim_rest  # noqa: PLC0415 - for sweeps alone
+
+    job = job_from_json(request.spec.job_json)
+    if not isinstance(job, SweepJob):
+        return
+    try:
+        claim_rest(job, request.spec.run_id, run.path.parent)
+    except Refusal:
+        remove_unstarted(run)
+        raise
 
 
 def _content(path: Path) -> bytes | None:

@@ -14,6 +14,7 @@ RefusalCode = Literal[
     "disk_full",
     "supervisor_did_not_start",
     "schedule_refused",
+    "sweep_goes_on",
 ]
 
 

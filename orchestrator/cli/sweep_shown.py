@@ -29,6 +29,9 @@ def show_progress(asked: "Asked", *, as_json: bool) -> None:
     from orchestrator.report.sweep_text import progress_json, progress_text
 
     told = (asked.record.run_id, asked.record.host.name, asked.job, asked.progress)
+    if asked.drivers:
+        pids = ", ".join(map(str, asked.drivers))
+        console.warn(f"its supervisor is gone, and it still goes on, driven by: {pids}; `sweep cancel` ends it")
     if as_json:
         console.out_json(progress_json(*told))
     else:

@@ -95,6 +95,7 @@ _ERRORS: dict[str, type[Eagle3Error]] = {
     "disk_full": HostNotReadyError,
     "supervisor_did_not_start": HostNotReadyError,
     "schedule_refused": HostNotReadyError,
+    "sweep_goes_on": ClaimedError,
     "payload_bug": PayloadBugError,
 }
 

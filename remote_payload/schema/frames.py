@@ -76,6 +76,7 @@ class ErrorFrame(Record):
         "disk_full",
         "supervisor_did_not_start",
         "schedule_refused",
+        "sweep_goes_on",
         "payload_bug",
     ]
     message: str
@@ -115,6 +116,8 @@ class SweepFrame(Record):
     kind: Literal["sweep"] = "sweep"
     attempts: tuple[SweepAttempt, ...]
     state: RunState | None = None
+    drivers: tuple[int, ...] = ()
+    """In the last frame: processes that still drive the sweep, although its state says that it is over."""
 
 
 class NextFrame(Record):

@@ -14,7 +14,7 @@ from remote_payload import leftovers
 from remote_payload.failure import JobFailure
 from remote_payload.refusal import Refusal
 from remote_payload.rundir import RunDir
-from remote_payload.runstate import current_state
+from remote_payload.runstate import current_state, read_spec
 from remote_payload.schema import (
     Event,
     Failure,
@@ -25,8 +25,10 @@ from remote_payload.schema import (
     SweepAttempt,
     SweepJob,
     SweepUnit,
+    job_from_json,
 )
-from remote_payload.sweep.ledger import Ledger
+from remote_payload.schema.sweep import PointEnd
+from remote_payload.sweep.ledger import Ledger, read_ledger
 from remote_payload.sweep.outcome import outcomes_of
 from remote_payload.sweep.unit import Place, spec_of, start, unit_run_id, until_over
 from remote_payload.sweep.wanted import Wanted, job_for
@@ -65,6 +67,7 @@ class _Driver:
             Event(time_unix_s=time.time(), kind="phase", name="sweep", message=f"{len(self._job.units)} units")
         )
         self._progress("")
+        self._end_leftovers()
         for unit in self._job.units:
             if self._is_stopped:
                 return
@@ -73,15 +76,26 @@ class _Driver:
                 return
             self._run_unit(unit)
 
+    def _end_leftovers(self) -> None:
+        """What lives of an earlier sweep's units whose supervisor was killed would run beside this one's."""
+        earlier = self._job.resumes or self._job.confirms
+        for attempt in () if earlier is None else read_ledger(self._place.run(earlier)):
+            run = self._place.run(attempt.run_id)
+            with contextlib.suppress(Refusal):
+                state = current_state(run)
+                if state is not None and state.phase == "lost":
+                    leftovers.end(run, LEFTOVER_GRACE_S, LOOK_S)
+
     def _gives_up(self) -> bool:
         limit = self._job.stop_after_failures
         return limit is not None and self._empty_in_a_row >= limit
 
     def _run_unit(self, unit: SweepUnit) -> None:
         wanted = Wanted(points=unit.points, retries=self._job.retries)
-        if unit.adopt is not None and self._adopted(unit, unit.adopt):
-            return
-        attempt, measured, ended = 0, 0, None
+        attempt, ended = 0, None
+        adopted = () if unit.adopt is None else self._adopted(unit, unit.adopt)
+        wanted.points = tuple(point for point in unit.points if point not in adopted)
+        measured = len(adopted)
         while wanted.points and not self._is_stopped:
             ended = self._attempt(unit, wanted.points, attempt)
             wanted.settle(ended.points)
@@ -95,24 +109,24 @@ class _Driver:
         if ended is not None and self._full_in_a_row == FULL_IN_A_ROW:
             raise JobFailure(ended.failure or Failure(kind="disk_full", message="the disk is full"))
 
-    def _adopted(self, unit: SweepUnit, run_id: str) -> bool:
-        """Whether a run of an earlier sweep, waited for, measured this unit."""
+    def _adopted(self, unit: SweepUnit, run_id: str) -> tuple[str, ...]:
+        """The points of this unit that a run of an earlier sweep, waited for, measured."""
         run = self._place.run(run_id)
         try:
             if current_state(run) is None:
-                return False
+                return ()
             self._warn("adopted", f"{unit.unit_id}: waiting for {run_id}, which an earlier sweep began")
             began = self._line(unit, -1, run_id, unit.points, time.time())
             state = until_over(run, lambda: self._is_stopped)
+            if state.phase == "lost":
+                leftovers.end(run, LEFTOVER_GRACE_S, LOOK_S)
+            ended = self._end(began, state, _ends_of_adopted(unit, state, run))
         except Refusal:
-            return False
-        if state.phase != "succeeded":
-            return False
-        ends = tuple(PointOutcome(point_id=point, end="measured") for point in unit.points)
-        self._end(began, state, ends)
-        self._settled += len(unit.points)
-        self._progress(f"{unit.unit_id}: measured by {run_id}")
-        return True
+            return ()
+        measured = tuple(outcome.point_id for outcome in ended.points if outcome.end == "measured")
+        self._settled += len(measured)
+        self._progress(f"{unit.unit_id}: {len(measured)} of {len(unit.points)} points measured by {run_id}")
+        return measured
 
     def _attempt(self, unit: SweepUnit, points: tuple[str, ...], attempt: int) -> SweepAttempt:
         """Start, wait, write down. What keeps a unit from starting is its failure, but for a full disk."""
@@ -180,6 +194,19 @@ class _Driver:
 
     def _warn(self, name: str, message: str) -> None:
         self._report(Event(time_unix_s=time.time(), kind="warning", name=name, message=message))
+
+
+def _ends_of_adopted(unit: SweepUnit, state: RunState, run: RunDir) -> tuple[PointOutcome, ...]:
+    """How the unit's points ended in a run that was started for these and others, by the ledger of its own sweep."""
+    ledger = read_ledger(RunDir(run.path.with_name(run.path.name.rsplit(".", 2)[0])))
+    told = next((one for one in ledger if one.run_id == run.path.name), None)
+    ids = unit.points if told is None else tuple(outcome.point_id for outcome in told.points)
+    try:
+        found = {one.point_id: one for one in outcomes_of(ids, job_from_json(read_spec(run).job_json), state, run)}
+    except (OSError, Refusal, ValueError):  # its spec is gone, or it had other loads than are known
+        found = {}
+    lacking: PointEnd = "cancelled" if state.phase == "cancelled" else "not_reached"
+    return tuple(found.get(point, PointOutcome(point_id=point, end=lacking)) for point in unit.points)
 
 
 def _unstarted(run_id: str, message: str, hint: str | None) -> RunState:

@@ -19,6 +19,7 @@ from remote_payload.schema import (
 )
 from remote_payload.sweep.ledger import read_ledger
 from remote_payload.sweep.outcome import outcomes_of
+from remote_payload.sweep.succession import drivers
 
 A_FRAME = 200
 """Attempts a frame: some 400 bytes each."""
@@ -33,7 +34,7 @@ def progress(request: SweepRequest, send: Send) -> None:
     attempts = [_now(attempt, run) for attempt in read_ledger(run)]
     for first in range(0, len(attempts), A_FRAME):
         send(SweepFrame(attempts=tuple(attempts[first : first + A_FRAME])))
-    send(SweepFrame(attempts=(), state=state))
+    send(SweepFrame(attempts=(), state=state, drivers=drivers(run) if state.phase == "lost" else ()))
     send(EndFrame())
 
 

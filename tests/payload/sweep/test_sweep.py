@@ -119,3 +119,62 @@ def test_a_line_that_a_power_cut_left_half_written_is_passed_over(rig: Rig) -> N
     with path.open("a") as file:
         file.write(path.read_text()[:40])
     assert ends(read_ledger(RunDir(rig.run("s1").path))) == [("p0", "measured")]
+
+
+def rest_of(job: SweepJob, sweep_id: str, *points: str, **changes: object) -> SweepJob:
+    units = tuple(unit for unit in job.units if unit.points[0] in points)
+    return SweepJob(**{**job.__dict__, "units": units, "resumes": sweep_id, **changes})
+
+
+def refusal(rig: Rig, job: SweepJob, run_id: str) -> tuple[str, str]:
+    (frame,) = rig.launch(rig.spec(run_id, job_kind="sweep", job_json=to_json(job)), exit_code=1)
+    assert not rig.run(run_id).path.exists()
+    return frame.code, frame.message  # type: ignore[union-attr]
+
+
+def test_a_sweep_whose_worker_outlives_its_supervisor_is_told_of_and_not_gone_on_with(rig: Rig) -> None:
+    job = sweep_of({"duration_s": 60}, {})
+    launch(rig, job)
+    wait_for(lambda: rig.run("s1.u0.0").state.exists() and rig.state("s1.u0.0").phase == "running")
+    state = rig.state("s1")
+    assert state.supervisor_pid is not None
+    kill(state.supervisor_pid)
+    frame = rig.call("sweep", SweepRequest(nonce=NONCE, root=str(rig.root), run_id="s1"))[-2]
+    assert (frame.state.phase, frame.drivers) == ("lost", (state.worker_pid,))  # type: ignore[union-attr]
+    told = f"sweep `s1` still measures: alive of it: {state.worker_pid}"
+    assert refusal(rig, rest_of(job, "s1", "p0", "p1"), "s2") == ("sweep_goes_on", told)
+    rig.cancel("s1", grace_s=2)
+    launch(rig, rest_of(job, "s1", "p1"), follow=True, run_id="s2")
+    assert ends(asked(rig, "s2")[0]) == [("p1", "measured")]
+
+
+def test_one_sweep_goes_on_with_another_until_it_is_over_and_measured_nothing(rig: Rig) -> None:
+    job = sweep_of({"duration_s": 60}, {"fail": True}, {})
+    launch(rig, job)
+    wait_for(lambda: rig.run("s1.u0.0").state.exists() and rig.state("s1.u0.0").phase == "running")
+    rig.cancel("s1", grace_s=2)
+    launch(rig, rest_of(job, "s1", "p0", "p1", "p2"), run_id="s2")
+    told = "sweep `s2` goes on with sweep `s1`, and has the same points"
+    assert refusal(rig, rest_of(job, "s1", "p2"), "s3") == ("sweep_goes_on", told)
+    wait_for(lambda: rig.run("s2.u0.0").state.exists() and rig.state("s2.u0.0").phase == "running")
+    rig.cancel("s2", grace_s=2)
+    launch(rig, rest_of(job, "s2", "p1"), follow=True, run_id="s4")  # measures nothing either: both are free again
+    launch(rig, rest_of(job, "s1", "p1", "p2"), follow=True, run_id="s5")
+    assert ends(asked(rig, "s5")[0]) == [("p1", "failed"), ("p2", "measured")]
+    assert "`s5` goes on" in refusal(rig, rest_of(job, "s1", "p2"), "s6")[1]
+    launch(rig, rest_of(job, "s5", "p1"), follow=True, run_id="s7")  # each has one that goes on with it
+
+
+def test_what_a_lost_unit_of_the_earlier_sweep_left_is_ended_before_the_first_unit(rig: Rig) -> None:
+    job = sweep_of({"duration_s": 60}, {})
+    launch(rig, job)
+    wait_for(lambda: rig.run("s1.u0.0").state.exists() and rig.state("s1.u0.0").phase == "running")
+    sweep, unit = rig.state("s1"), rig.state("s1.u0.0")
+    for pid in (sweep.supervisor_pid, sweep.worker_pid, unit.supervisor_pid):
+        assert pid is not None
+        kill(pid)
+    assert unit.worker_pid is not None
+    assert is_alive(unit.worker_pid)
+    launch(rig, rest_of(job, "s1", "p1"), follow=True, run_id="s2")
+    assert not is_alive(unit.worker_pid)
+    assert ends(asked(rig, "s2")[0]) == [("p1", "measured")]
