@@ -150,7 +150,8 @@ def walked_of(name: SplitName, rows: Split, served: Served, steps: int) -> Walke
     split, workload = served.split(name), served.result.workload
     if split is None:
         return None
-    places = {digest: index for index, digest in enumerate(workload.prompt_sha256)}
+    here = {item.prompt for item in split.requests}  # a prompt may stand in both files
+    places = {digest: index for index, digest in enumerate(workload.prompt_sha256) if index in here}
     sources = {row.name: (row.source or "").split() for row in rows.rows}
     ends = {
         item.prompt: item.completion_tokens

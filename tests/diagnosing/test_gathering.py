@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 from orchestrator.diagnosing.gathering import splits_of, walked_of
-from orchestrator.diagnosis.decision.inputs import Served
+from orchestrator.diagnosis.decision.inputs import SPLITS, Served
 from orchestrator.diagnosis.measured import Split
 from orchestrator.report.bench_content import BenchReport, report_bench
 from remote_payload.schema.bench import RequestSample
@@ -68,6 +68,15 @@ def test_rows_are_found_by_what_was_asked() -> None:
     found = walked_of("train", some, served(), 3)
     assert found is not None
     assert (found.prompts, found.steps, found.max_new_tokens) == ({"hs_0": 1, "hs_4": 0}, 3, 64)
+
+
+def test_a_prompt_of_both_files_is_found_in_its_own_split() -> None:
+    made = served()
+    twice = dataclasses.replace(made.result.workload, prompt_sha256=(DIGESTS[2], *DIGESTS[1:]))
+    both = dataclasses.replace(made, result=dataclasses.replace(made.result, workload=twice))
+    some = rows("prompt cccccccccccc greedy")
+    found = [walked_of(name, some, both, 3) for name in SPLITS]
+    assert [None if item is None else dict(item.prompts) for item in found] == [{"hs_0": 0}, {"hs_0": 2}]
 
 
 def test_an_answer_that_ended_by_itself_is_known_by_its_length() -> None:

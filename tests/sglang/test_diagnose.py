@@ -78,7 +78,7 @@ def test_the_story_and_its_fix(ask: Ask, models: Models, tmp_path: Path) -> None
     assert {name: stage["phase"] for name, stage in told["stages"].items()} == dict.fromkeys(
         ("offline", "capture", "replay", "serve"), "succeeded"
     )
-    assert told["place"]["fed"]["answer"] == "other_states"
+    assert told["place"]["fed"]["answer"] == "other"
     assert "[layer 2, layer 4, layer 5]" in told["headline"]
     as_predicted(told)
     applied = told["applied"]
