@@ -16,16 +16,19 @@ demo: $(READY)
 test: $(READY)
 	$(PYTEST) -m "not slow and not infra and not sglang" tests
 
-test-all: $(READY)
-	$(PYTEST) -m "not sglang" tests
+# Everything, the slow ones too, one process after the other where servers or clusters are started.
+test-all: $(READY) $(SGLANG_READY)
+	$(PYTEST) -m "not infra and not sglang" tests
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 --dist loadgroup -m "infra" tests
+	$(BIN)/python -m pytest -m sglang tests/sglang
 
 # Hosts in network namespaces, a real cron, a real Slurm: needs root and their packages, see .ci/run.
 test-infra: $(READY)
-	$(BIN)/python -m pytest -m "infra and not slow" tests
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 --dist loadgroup -m "infra and not slow" tests
 
 # The real SGLang on this machine's CPU, in an environment of its own (2.5 GB): see tests/sglang/.
 test-sglang: $(READY) $(SGLANG_READY)
-	$(BIN)/python -m pytest -m sglang tests/sglang
+	$(BIN)/python -m pytest -m "sglang and not slow" tests/sglang
 
 lint: $(READY)
 	$(BIN)/ruff format --check .

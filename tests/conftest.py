@@ -9,6 +9,15 @@ import pytest
 # Processes that share the tests set it, and so does many a shell; outputs are compared at the width of a file.
 os.environ.pop("COLUMNS", None)
 
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests with real infrastructure stay together where processes share them: one cluster, one set of hosts a file."""
+    for item in items:
+        if item.get_closest_marker("infra") is not None:
+            group = "slurm" if "slurm" in str(item.path) else item.path.stem
+            item.add_marker(pytest.mark.xdist_group(group))
+
+
 ENDING = (signal.SIGTERM, signal.SIGHUP)
 
 

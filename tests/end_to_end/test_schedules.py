@@ -89,6 +89,7 @@ def test_any_laptop_may_take_it_away(laptop: Laptop, new_laptop, server: SshServ
     assert (gone.code, "no schedule of this id on this host: nightly" in gone.err) == (6, True), gone.err
 
 
+@pytest.mark.slow
 def test_a_sweep_again_and_again(laptop: Laptop, server: SshServer, tmp_path: Path) -> None:
     told = tmp_path / "told"
     command = teller(tmp_path, told)

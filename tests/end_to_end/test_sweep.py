@@ -4,6 +4,8 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from tests.support.laptop import Laptop
 from tests.support.patience import wait_for
 from tests.support.sshd import SshServer
@@ -21,6 +23,7 @@ def write_sweep(folder: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_forty_points_and_the_laptop_gone(
     laptop: Laptop, server: SshServer, new_laptop: Callable[[str], Laptop]
 ) -> None:

@@ -6,12 +6,15 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from tests.support.host_runs import kept_running, state_file, wait_for_phase
 from tests.support.laptop import Laptop
 from tests.support.made_smi import TWO_GPUS, MadeSmi
 from tests.support.sshd import ServerOptions, running_sshd
 
 
+@pytest.mark.slow
 def test_going_on_waits_for_the_start_that_outlived_its_sweep(
     new_laptop: Callable[[str], Laptop], tmp_path: Path
 ) -> None:

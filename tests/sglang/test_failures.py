@@ -55,6 +55,7 @@ def test_a_wrong_draft_path(asked: Asked, chain: dict[str, Any], tmp_path: Path)
     assert list(schedulers()) == []
 
 
+@pytest.mark.slow
 def test_topk_without_steps(asked: Asked, models: Models, tmp_path: Path) -> None:
     """The server says no more than `AssertionError`."""
     said = failure(asked(draft=str(models.std), eagle_topk=1), tmp_path)
@@ -62,6 +63,7 @@ def test_topk_without_steps(asked: Asked, models: Models, tmp_path: Path) -> Non
     assert "give all three of `num_steps`, `eagle_topk` and `num_draft_tokens`" in said
 
 
+@pytest.mark.slow
 def test_a_drafter_of_another_width(asked: Asked, chain: dict[str, Any], tmp_path: Path) -> None:
     """It loads without a word and dies of the first request, the server's own."""
     wide = write_wide_draft(tmp_path / "wide")

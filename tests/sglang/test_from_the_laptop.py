@@ -27,6 +27,7 @@ def laptop(tmp_path: Path, server: SshServer) -> Iterator[Laptop]:
     made.close()
 
 
+@pytest.mark.slow
 def test_the_storys_second_half_over_ssh(laptop: Laptop, models: Models, sglang_python: str) -> None:
     """1 step, 16 draft tokens asked for; the report says what the server made of it."""
     flags = {

@@ -47,6 +47,7 @@ def test_the_storys_override_is_reproduced_and_named(
     assert "of 2" in found.report.diagnosis.headline
 
 
+@pytest.mark.slow
 def test_aux_ids_in_the_wrong_place_cost_half_the_acceptance(
     asked: Asked, bench: Bench, models: Models, truth: dict[str, Any], chain: dict[str, Any]
 ) -> None:
