@@ -1,5 +1,6 @@
-"""`notify_command` of a host: run by the supervisor when a run is over, with its ending as JSON on standard input.
+"""`notify_command` of a host: run by whoever settles a run that is over, with its ending as JSON on standard input.
 
+That is its supervisor; under Slurm, where a job may be ended with its supervisor, also whoever looks first. Once.
 The run's state is final by then, and nothing here changes it: a command that fails is an event of the run, no more.
 """
 
@@ -12,16 +13,19 @@ import time
 from collections.abc import Sequence
 
 from remote_payload.bounded import KILL_WAIT_S
+from remote_payload.detach import DetachError, Report, start_detached
 from remote_payload.event_log import EventLog
 from remote_payload.refusal import Refusal
 from remote_payload.rundir import RunDir
-from remote_payload.runstate import read_state
+from remote_payload.runstate import read_spec, read_state
 from remote_payload.schema import Event, RunSpec, to_json
 from remote_payload.schema.ending import ending_of
 from remote_payload.sweep.ledger import read_ledger
 from remote_payload.watch import WATCHED
 
 LONGEST_S = 30.0
+TOLD = "told"
+"""In the run's folder: the command was run."""
 
 
 def tell_the_end(run: RunDir, spec: RunSpec) -> None:
@@ -30,7 +34,7 @@ def tell_the_end(run: RunDir, spec: RunSpec) -> None:
         return
     with contextlib.suppress(OSError, Refusal):  # a full disk, a state that is damaged: nothing to tell, nowhere to
         state = read_state(run)
-        if state is None or not state.is_terminal:
+        if state is None or not state.is_terminal or not _is_first(run):
             return
         attempts = read_ledger(run) if spec.job_kind == "sweep" else ()
         ending = to_json(ending_of(spec, state, os.uname().nodename, "host", attempts))
@@ -39,6 +43,34 @@ def tell_the_end(run: RunDir, spec: RunSpec) -> None:
         if problem is not None:
             words = f"`notify_command` of the host: {problem}"
             EventLog(run.events).report(Event(time_unix_s=time.time(), kind="note", name="notify", message=words))
+
+
+def tell_apart(run: RunDir) -> None:
+    """The same in a process of its own, for whoever found a run over whose supervisor could not tell, and cannot wait.
+
+    Nothing is told of one unit of a sweep.
+    """
+    with contextlib.suppress(OSError, Refusal, DetachError):
+        spec, state = read_spec(run), read_state(run)
+        is_unit = state is not None and state.slurm is not None and "_" in state.slurm.job_id
+        if spec.notify_command and not is_unit:
+
+            def body(report: Report) -> None:
+                report("begun")
+                tell_the_end(run, spec)
+
+            start_detached(body, keep=(), timeout_s=LONGEST_S)
+
+
+def _is_first(run: RunDir) -> bool:
+    """Whether nobody has told of it; a disk that takes no file more is no reason to keep it back."""
+    try:
+        os.close(os.open(run.path / TOLD, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    except FileExistsError:
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def _problem(command: Sequence[str], data: bytes) -> str | None:

@@ -4,6 +4,7 @@ import contextlib
 import time
 from collections.abc import Callable
 
+from remote_payload.end_told import tell_apart
 from remote_payload.rundir import RunDir
 from remote_payload.runstate import read_state
 from remote_payload.schema import CancelAnswer, RunState
@@ -94,6 +95,7 @@ def _answered(run: RunDir, before: RunState, job: SlurmJob, answer: Answer) -> C
     else:
         has_run = state.supervisor_pid is not None
         state = settle(run, next(iter(_views(answer, job)), JobView(state=GONE)))
+    tell_apart(run)
     doubt = doubt_of(job) if has_run else None
     return CancelAnswer(state=state, was_terminal=False, survivors=state.survivors, unproved=doubt)
 

@@ -7,6 +7,7 @@ own, below `result/units/`. What an element that Slurm started again finds settl
 import dataclasses
 import time
 
+from remote_payload.end_told import tell_the_end
 from remote_payload.rundir import RunDir, write_atomically
 from remote_payload.runstate import advance, read_spec, read_state
 from remote_payload.schema import (
@@ -54,6 +55,7 @@ class Element:
             self._here.log.unlink()
         if is_all_told(self._sweep):  # nobody need ask for the sweep to have its end; who sees too little leaves it so
             settle_sweep(self._sweep, {})
+            tell_the_end(self._sweep, self._place.spec)
         return 0 if measured else 1
 
     def _unit(self, unit: SweepUnit) -> bool | None:

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from remote_payload.end_told import tell_apart
 from remote_payload.heartbeat import shared_age_s
 from remote_payload.left_behind import tail_of
 from remote_payload.manifest import write_manifest
@@ -54,7 +55,9 @@ def told(run: RunDir, state: RunState, job: SlurmJob, wait_s: float | None = Non
         return _going(state, known.view)
     if answer.polled_unix_s - known.since_unix_s < patience_s(job):
         return state
-    return settle(run, known.view)
+    state = settle(run, known.view)
+    tell_apart(run)
+    return state
 
 
 def patience_s(job: SlurmJob) -> float:
@@ -125,7 +128,9 @@ def _sweep(run: RunDir, state: RunState, job: SlurmJob, answer: Answer) -> RunSt
     since_s = max(known.since_unix_s for one, known in answer.jobs.items() if one.partition("_")[0] == job.job_id)
     if answer.polled_unix_s - since_s < patience_s(job) and not is_all_told(run):
         return dataclasses.replace(state, phase="running")
-    return settle_sweep(run, views)
+    state = settle_sweep(run, views)
+    tell_apart(run)
+    return state
 
 
 def is_all_told(run: RunDir) -> bool:

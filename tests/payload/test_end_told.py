@@ -77,3 +77,15 @@ def test_nothing_is_told_of_a_run_that_goes_on(rig: Rig, tmp_path: Path) -> None
     told = tmp_path / "told"
     end_told.tell_the_end(run, rig.spec("one", notify_command=(script(tmp_path, f"touch {told}"),)))
     assert not told.exists()
+
+
+def test_it_is_told_once_whoever_settles_it(rig: Rig, tmp_path: Path) -> None:
+    run, told = over(tmp_path), tmp_path / "told"
+    spec = rig.spec("one", notify_command=(script(tmp_path, f"echo x >> {told}"),))
+    run.spec.write_text(to_json(spec))
+    end_told.tell_the_end(run, spec)
+    end_told.tell_the_end(run, spec)
+    end_told.tell_apart(run)
+    (run.path / end_told.TOLD).unlink()
+    end_told.tell_apart(run)
+    wait_for(lambda: told.read_text() == "x\nx\n")

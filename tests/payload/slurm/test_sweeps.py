@@ -10,6 +10,7 @@ import pytest
 
 from remote_payload.schema import SweepAttempt, SweepRequest, to_json
 from remote_payload.schema.slurm import SlurmSettings
+from remote_payload.schema.waiting import Waiting
 from remote_payload.slurm.submit import script_of
 from tests.payload.rig import NONCE, Rig, of_kind, wait_for
 from tests.payload.slurm.test_runs import cancel, state_of
@@ -111,3 +112,24 @@ def test_a_submission_whose_answer_came_late_is_not_run_beside_the_next(
     told = [state.slurm.job_id for at in (0, 1) if (state := rig.state(f"s1.u{at}.0")).slurm is not None]
     assert told == [f"{array.job_id}_0", f"{array.job_id}_1"]
     assert "JobState=FAILED" in slurm.run("scontrol", "-o", "show", "job", f"{orphan}_0")
+
+
+def test_the_end_of_a_sweep_and_of_a_run_that_slurm_ended_is_told_once(rig: Rig, slurm: Slurm, tmp_path: Path) -> None:
+    tell = tmp_path / "tell"
+    tell.write_text(f"#!/bin/sh\ncat >> {tmp_path}/told\n")
+    tell.chmod(0o755)
+    one = SlurmSettings(poll_s=1.0)
+    rig.launch(rig.spec("waits", slurm=one, notify_command=(str(tell),), waiting=Waiting(start_unix_s=4e9)))
+    launch(rig, sweep_of({}, {"duration_s": 0.01}), slurm=SETTINGS, notify_command=(str(tell),))
+    job = rig.state("waits").slurm
+    assert job is not None
+    slurm.run("scancel", job.job_id)
+    until(lambda: state_of(rig, "waits").is_terminal and state_of(rig, "s1").is_terminal, "both ends")
+    told = tmp_path / "told"
+    wait_for(lambda: told.exists() and len(told.read_text().splitlines()) == 2)
+    rig.status()
+    endings = [json.loads(line) for line in told.read_text().splitlines()]
+    assert sorted((one["run_id"], one["phase"], one.get("points_measured")) for one in endings) == [
+        ("s1", "succeeded", 2),
+        ("waits", "cancelled", None),
+    ]
