@@ -67,7 +67,7 @@ def run(file: Path | None, host_name: str, assigned: tuple[str, ...], run_id: st
     from orchestrator import config, jobfile, sweeping
     from orchestrator.cli import sweep_many_launch as many_launch
     from orchestrator.cli.launching import checked_run_id
-    from orchestrator.cli.sweep_pruned import pruned
+    from orchestrator.cli.sweep_pruned import pruned, require_the_same
     from orchestrator.cli.sweep_settings import shared_settings
     from orchestrator.pipeline import Order, new_run_id
     from orchestrator.sweep.file import read
@@ -78,7 +78,7 @@ def run(file: Path | None, host_name: str, assigned: tuple[str, ...], run_id: st
     asked_file = read(jobfile.bundled_folder() / "sweep.toml" if file is None else file)
     flags = shared_settings(assigned, named)
     every = {
-        name: pruned(sweeping.wanted(asked_file, flags, settings, name), asked["prune"], asked["step_cost"])
+        name: pruned(sweeping.wanted(asked_file, flags, settings, name), asked["prune"], asked["step_cost"], name)
         for name in hosts
     }
     if len(hosts) > 1:
@@ -98,6 +98,7 @@ def run(file: Path | None, host_name: str, assigned: tuple[str, ...], run_id: st
         open_session(host_name, tell, accept_new=asked["accept_new"]) as session,
     ):
         job = sweeping.job_at(wanted, session)
+        require_the_same(job, asked["prune"])
         order = Order(planned=jobfile.PlannedJob(job=job, settings=wanted.settings), run_id=run_id, waiting=waiting)
         if at_times is not None:
             make_schedule(order, at_times, session, as_json=asked["as_json"])

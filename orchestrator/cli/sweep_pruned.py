@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from orchestrator.cli import console
 from orchestrator.cli.options import open_store
 
 if TYPE_CHECKING:
@@ -9,12 +10,17 @@ if TYPE_CHECKING:
     from orchestrator.records import RunRecord
     from orchestrator.store import Store
     from orchestrator.sweeping import Wanted
+    from remote_payload.schema import SweepJob
 
 
-def pruned(wanted: "Wanted", earlier: str | None, step_cost: str | None) -> "Wanted":
-    """Without what cannot win. Raises UsageError, NotFoundError, InvalidRunError where `earlier` tells nothing."""
+def pruned(wanted: "Wanted", earlier: str | None, step_cost: str | None, host: str) -> "Wanted":
+    """Without what cannot win on `host`.
+
+    Raises UsageError, NotFoundError, InvalidRunError where `earlier` tells nothing of it.
+    """
     from orchestrator import sweeping
-    from orchestrator.errors import UsageError
+    from orchestrator.errors import InvalidRunError, UsageError
+    from orchestrator.sweep.pruning import nothing_said
     from orchestrator.sweep_report import table_of
     from remote_payload.schema import StandaloneJob, job_from_json
 
@@ -29,7 +35,35 @@ def pruned(wanted: "Wanted", earlier: str | None, step_cost: str | None) -> "Wan
         return sweeping.without_foretold(wanted, foretold(record, store, step_cost), job.draft)
     if step_cost is not None:
         raise UsageError("--step-cost is for a drafter test; a sweep has measured what its steps cost")
-    return sweeping.without(wanted, table_of(sweeping.known(record.run_id, store), store).chains)
+    table = table_of(sweeping.known(record.run_id, store), store)
+    if record.host.name != host:
+        raise InvalidRunError(
+            f"--prune: sweep `{record.run_id}` was measured on {record.host.name}, and speeds of one machine say "
+            f"nothing about {host}",
+            hint=f"a sweep of {host} prunes there; else go without --prune",
+        )
+    found = sweeping.without(wanted, table.chains)
+    if len(found.expanded.points) == len(wanted.expanded.points):
+        console.note(f"--prune skips nothing: sweep `{record.run_id}` rules no point out, {nothing_said(table.chains)}")
+    return found
+
+
+def require_the_same(job: "SweepJob", earlier: str | None) -> None:
+    """Refuse to prune by a sweep of other models. Raises InvalidRunError where a path leads to something else now."""
+    from orchestrator.errors import InvalidRunError
+    from orchestrator.sweep.plan import changed_paths
+    from remote_payload.schema import SweepJob, job_from_json
+
+    if earlier is None:
+        return
+    store = open_store()
+    then = job_from_json(store.load(earlier).spec.job_json)
+    paths = [] if not isinstance(then, SweepJob) else changed_paths(then.identity, job.identity)
+    if paths:
+        raise InvalidRunError(
+            f"--prune: what lies under {', '.join(paths)} is another than sweep `{earlier}` measured",
+            hint="go without --prune: figures of other models rule nothing out",
+        )
 
 
 def foretold(record: "RunRecord", store: "Store", step_cost: str | None) -> "Prediction":

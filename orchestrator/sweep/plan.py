@@ -58,6 +58,12 @@ def paths_of(base: UnitJob, points: Iterable[Point]) -> tuple[str, ...]:
     return tuple(found)
 
 
+def changed_paths(then: Iterable[PathIdentity], now: Iterable[PathIdentity]) -> tuple[str, ...]:
+    """Paths of both that lead to something else now."""
+    digests = {one.path: one.digest for one in then}
+    return tuple(one.path for one in now if one.path in digests and digests[one.path] != one.digest)
+
+
 def point_id(job: UnitJob, around: Circumstances) -> str:
     """Hash of the whole job at this point, of the payload that measures it, and of what its paths lead to."""
     used = set(paths_of(job, ()))

@@ -1,11 +1,13 @@
 """`sweep run --dry-run`: several hosts, and what a drafter test foretells to be hopeless; no host is asked."""
 
+import dataclasses
 import json
 from pathlib import Path
 
 import pytest
 
 from orchestrator.store import Store
+from remote_payload.schema import SweepJob, to_json
 from tests.cli.conftest import Eagle
 from tests.support.made_results import made_declared, made_readings, made_result
 from tests.support.made_runs import made_run, put_standalone
@@ -81,3 +83,18 @@ def test_a_sweep_over_several_hosts_that_nobody_here_knows(eagle: Eagle) -> None
     assert (one.code, "`eagle3-remote sweep status night --host A,B,C` asks its hosts" in one.err) == (6, True)
     flags = eagle("sweep", "resume", "night", "--host-is-dead", "a")
     assert (flags.code, "for a sweep over several hosts" in flags.err) == (2, True)
+
+
+def test_a_sweep_prunes_its_own_host_alone_and_says_when_it_skips_nothing(
+    file: Path, store: Store, eagle: Eagle
+) -> None:
+    """Nothing of `night` is at home: it rules nothing out, on its own host; and another it says nothing about."""
+    job = SweepJob(base_json="{}", units=(), points=())
+    run = made_run("night")
+    store.begin(dataclasses.replace(run, spec=dataclasses.replace(run.spec, job_json=to_json(job), job_kind="sweep")))
+    asked = ("sweep", "run", str(file), "--draft", "/d", "--dry-run", "--prune", "night", "--host")
+    silent = eagle(*asked, "gpu1")
+    assert silent.code == 0, silent.err
+    assert "--prune skips nothing: sweep `night` rules no point out, it has no sound served benchmark" in silent.err
+    other = eagle(*asked, "gpu2")
+    assert (other.code, "was measured on gpu1" in other.err) == (5, True)

@@ -12,9 +12,9 @@ from orchestrator import jobfile, sweeping
 from orchestrator.config import Config
 from orchestrator.errors import JobFileError
 from orchestrator.sweep.file import from_table, read
-from orchestrator.sweep.plan import starts_of
+from orchestrator.sweep.plan import changed_paths, starts_of
 from orchestrator.sweep.points import Expanded, in_words
-from remote_payload.schema import BenchJob
+from remote_payload.schema import BenchJob, PathIdentity
 
 BENCH = {"job": "bench", "base": {"model": "/m", "draft": "/d"}}
 
@@ -202,3 +202,13 @@ def test_every_combination_is_a_point_or_skipped_and_none_is_twice(
     assert [point.changes["concurrency"] for point in found.points if point.is_baseline] == list(
         dict.fromkeys(one["concurrency"] for one in spec)
     )
+
+
+def test_a_path_that_leads_elsewhere_now() -> None:
+    then = [PathIdentity(path="/m", digest="a"), PathIdentity(path="/d", digest="b")]
+    now = [
+        PathIdentity(path="/m", digest="c"),
+        PathIdentity(path="/d", digest="b"),
+        PathIdentity(path="/x", digest="d"),
+    ]
+    assert changed_paths(then, now) == ("/m",)
