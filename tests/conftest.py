@@ -4,7 +4,12 @@ import os
 import signal
 from collections.abc import Iterator
 
+import hypothesis
 import pytest
+
+# How long an example takes says how busy the machine is, and nothing else.
+hypothesis.settings.register_profile("unhurried", deadline=None)
+hypothesis.settings.load_profile("unhurried")
 
 # Processes that share the tests set it, and so does many a shell; outputs are compared at the width of a file.
 os.environ.pop("COLUMNS", None)
