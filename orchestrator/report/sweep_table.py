@@ -1,13 +1,14 @@
 """The table of a sweep as text and as values: every figure with its n and interval, every failure kept."""
 
 import dataclasses
+import json
 from collections.abc import Sequence
 from typing import Any
 
 from orchestrator.compare.metrics import metric_of
 from orchestrator.compare.stats import Estimate
 from orchestrator.report.lines import wrapped
-from orchestrator.report.sweep_text import counts_text, failures_text, progress_json
+from orchestrator.report.sweep_text import counts_text, failures_text, progress_json, skipped_text
 from orchestrator.report.table import listed
 from orchestrator.report.words import UNKNOWN
 from orchestrator.sweep.confirmation import recommended
@@ -43,6 +44,8 @@ def table_text(table: SweepTable, width: int) -> str:
     failures = failures_text(table.progress.standings, table.job, width)
     if failures:
         lines += ["", "Not measured:", *failures]
+    if table.job.skipped:
+        lines += ["", *skipped_text(table.job, width)]
     if table.proposals:
         names = {row.point.point_id: point_words(row.point) for row in table.rows}
         lines += ["", f"Proposed to leave out (`sweep resume {table.run_id} --prune` does):"]
@@ -124,6 +127,7 @@ def table_json(table: SweepTable) -> dict[str, Any]:
     ]
     told["absent"] = list(table.absent)
     told["proposals"] = [dataclasses.asdict(one) for one in table.proposals]
+    told["skipped"] = [{"settings": json.loads(one.changes_json), "reason": one.reason} for one in table.job.skipped]
     told["drift"] = list(table.job.drift)
     told["confirms"] = table.job.confirms
     told["recommended"] = [

@@ -29,12 +29,17 @@ def plan_text(job: SweepJob, estimate: str, width: int) -> str:
             words = words_of(changes, is_baseline=unit.points[0] in plain)
             lines += wrapped(f"{unit.unit_id}  {words}", width, "  ")
     if job.skipped:
-        lines += ["", f"{_count(len(job.skipped), 'combination')} skipped:", *_skipped(job, width)]
+        lines += ["", *skipped_text(job, width)]
     return "\n".join(lines)
 
 
 def _listed(value: object) -> object:
     return ", ".join(map(str, value)) if isinstance(value, list) else value
+
+
+def skipped_text(job: SweepJob, width: int) -> list[str]:
+    """How many combinations are left out, which, and why; nothing of a sweep that leaves out none."""
+    return [f"{_count(len(job.skipped), 'combination')} skipped:", *_skipped(job, width)] if job.skipped else []
 
 
 def _skipped(job: SweepJob, width: int) -> list[str]:

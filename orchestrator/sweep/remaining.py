@@ -5,7 +5,7 @@ import json
 from collections.abc import Mapping, Sequence
 
 from orchestrator.sweep.points import LOADS
-from orchestrator.sweep.standing import Progress
+from orchestrator.sweep.standing import Progress, Standing
 from remote_payload.schema import PathIdentity, SkippedPoint, SweepDone, SweepJob, SweepUnit
 
 
@@ -19,16 +19,19 @@ def remaining(
 ) -> SweepJob:
     """The units of what is left, in their order; no unit: nothing is left.
 
-    `skip_failed` leaves out what failed; `hopeless` points, by id, are skipped with their reason.
+    `skip_failed` leaves out what failed; that, and `hopeless` points, by id, are skipped with their reason.
     """
     pruned = hopeless or {}
     standings = {(one.point_id, one.block): one for one in progress.standings}
+    failed: list[tuple[str, Standing]] = []
     units: list[SweepUnit] = []
     for unit in earlier.units:
         left = []
         for point in unit.points:
             word = standings[point, unit.block].word
-            if word != "measured" and not (skip_failed and word == "failed") and point not in pruned:
+            if skip_failed and word == "failed" and point not in pruned:
+                failed.append((point, standings[point, unit.block]))
+            elif word != "measured" and point not in pruned:
                 left.append(point)
         if not left:
             continue
@@ -45,9 +48,15 @@ def remaining(
     )
     changes = {point.point_id: point.changes_json for point in earlier.points}
     skipped = tuple(SkippedPoint(changes_json=changes[point], reason=reason) for point, reason in pruned.items())
+    skipped += tuple(SkippedPoint(changes_json=changes[point], reason=_why_failed(one)) for point, one in failed)
     return dataclasses.replace(
         earlier, units=tuple(units), resumes=sweep_id, done=done, skipped=(*earlier.skipped, *skipped)
     )
+
+
+def _why_failed(one: Standing) -> str:
+    failure = "" if one.failure is None else f": {one.failure.message}"
+    return f"it failed in block {one.block}{failure} ({one.run_id}); left out by --skip-failed"
 
 
 def _only(unit: SweepUnit, points: Sequence[str], adopt: str | None) -> SweepUnit:

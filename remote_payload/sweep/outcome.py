@@ -18,11 +18,17 @@ OF_SERVER = "server "
 """How the message of a phase begins that is the start of a server, which has a warm-up of its own."""
 
 
-def outcomes_of(points: Sequence[str], job: Job, state: RunState, run: RunDir) -> tuple[PointOutcome, ...]:
-    """How each of the unit's points ended; of a served benchmark they are its loads, in its order."""
+def outcomes_of(
+    points: Sequence[str], job: Job, state: RunState, run: RunDir, *, with_sweep: bool = False
+) -> tuple[PointOutcome, ...]:
+    """How each of the unit's points ended; of a served benchmark they are its loads, in its order.
+
+    `with_sweep`: nobody lived to write that down. A unit lost in that way, as in a power cut, tells nothing of its
+    points: it was cut off and did not fail. Where its sweep lived on, the point may be what killed its supervisor.
+    """
     if state.phase == "succeeded":
         return tuple(PointOutcome(point_id=point, end="measured") for point in points)
-    lost: PointEnd = "cancelled" if state.phase == "cancelled" else "failed"
+    lost: PointEnd = "cancelled" if state.phase == "cancelled" or (with_sweep and state.phase == "lost") else "failed"
     if not isinstance(job, BenchJob):
         return tuple(PointOutcome(point_id=point, end=lost) for point in points)
     ends = ends_of_loads(len(points), job.repeats_in_all, _finished(run), _begun(run))

@@ -54,7 +54,7 @@ def _now(attempt: SweepAttempt, sweep: RunDir) -> SweepAttempt:
             if state.is_terminal:
                 job = job_from_json(read_spec(run).job_json)
                 ids = [outcome.point_id for outcome in attempt.points]
-                attempt = dataclasses.replace(attempt, points=outcomes_of(ids, job, state, run))
+                attempt = dataclasses.replace(attempt, points=outcomes_of(ids, job, state, run, with_sweep=True))
             return attempt
     return dataclasses.replace(attempt, phase="lost")
 

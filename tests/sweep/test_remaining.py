@@ -1,6 +1,7 @@
 """A sweep that is cut off anywhere, again and again, measures every point of every block exactly once."""
 
 import dataclasses
+import json
 import random
 from collections import Counter
 from typing import Any
@@ -144,6 +145,9 @@ def test_what_is_left_of_a_start_has_its_own_loads_and_a_running_one_is_adopted(
     assert (again.concurrency, again.request_rate) == ((4,), (2.0,))
     without = remaining(job, "s", progress_of(job, [attempt], "lost"), skip_failed=True)
     assert next(one for one in without.units if one.unit_id == unit.unit_id).points == unit.points[2:]
+    (left_out,) = (one for one in without.skipped if one not in job.skipped)
+    assert json.loads(left_out.changes_json)["concurrency"] == 4
+    assert left_out.reason == "it failed in block 0 (s.u.0); left out by --skip-failed"
 
 
 def test_drift_is_told_by_what_drifted() -> None:

@@ -175,6 +175,7 @@ def test_what_a_lost_unit_of_the_earlier_sweep_left_is_ended_before_the_first_un
         kill(pid)
     assert unit.worker_pid is not None
     assert is_alive(unit.worker_pid)
+    assert [(one.phase, ends((one,))) for one in asked(rig)[0]] == [("lost", [("p0", "cancelled")])]  # it did not fail
     launch(rig, rest_of(job, "s1", "p1"), follow=True, run_id="s2")
     assert not is_alive(unit.worker_pid)
     assert ends(asked(rig, "s2")[0]) == [("p1", "measured")]
