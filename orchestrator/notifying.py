@@ -8,12 +8,13 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Callable, Mapping, Sequence
 from http.client import HTTPException, HTTPMessage
-from typing import IO
+from typing import IO, ParamSpec
 
 from orchestrator.config import NotifyConfig
 from orchestrator.errors import StoreError
@@ -32,6 +33,9 @@ _SCRIPT = (
     "display notification (item 2 of argv) with title (item 1 of argv)",
     "end run",
 )
+
+
+P = ParamSpec("P")
 
 
 class NotToldError(Exception):
@@ -63,10 +67,32 @@ def _ways(config: NotifyConfig) -> dict[str, Callable[[Ending], None]]:
     if config.command:
         ways["command"] = lambda ending: _run(config.command, to_json(ending).encode() + b"\n")
     if (name := config.webhook) is not None:
-        ways["webhook"] = lambda ending: post(_value(name, os.environ), to_json(ending).encode())
+        ways["webhook"] = lambda ending: _bounded(post, _value(name, os.environ), to_json(ending).encode())
     if (names := config.apprise) is not None:
-        ways["apprise"] = lambda ending: _by_apprise(_value(names, os.environ), ending)
+        ways["apprise"] = lambda ending: _bounded(_by_apprise, _value(names, os.environ), ending)
     return ways
+
+
+def _bounded(tell: Callable[P, None], *arguments: P.args, **named: P.kwargs) -> None:
+    """Call it, for `LONGEST_S` at most: an answer that comes a byte at a time keeps every time-out of a socket.
+
+    Raises what it raises, NotToldError where it is left behind.
+    """
+    problems: list[NotToldError] = []
+
+    def told() -> None:
+        try:
+            tell(*arguments, **named)
+        except NotToldError as problem:
+            problems.append(problem)
+
+    telling = threading.Thread(target=told, daemon=True)
+    telling.start()
+    telling.join(LONGEST_S)
+    if telling.is_alive():
+        raise NotToldError(f"it took longer than {LONGEST_S:.0f} s")
+    for problem in problems:
+        raise problem
 
 
 def _tried(way: str, tell: Callable[[Ending], None], ending: Ending) -> str | None:
@@ -127,9 +153,11 @@ def post(address: str, data: bytes) -> None:
     import stamina  # noqa: PLC0415 - few notifications are webhooks
 
     try:
-        scheme = urllib.parse.urlsplit(address).scheme
-        if scheme not in ("http", "https"):
-            raise NotToldError(f"expected an http or https address, found one of: {scheme or 'nothing'}")
+        parts = urllib.parse.urlsplit(address)
+        if parts.scheme not in ("http", "https"):
+            raise NotToldError(f"expected an http or https address, found one of: {parts.scheme or 'nothing'}")
+        if "@" in parts.netloc:
+            raise NotToldError("expected an address without user and password: `command` and curl send those")
         request = urllib.request.Request(address, data, {"Content-Type": "application/json"}, method="POST")  # noqa: S310
     except ValueError:
         raise NotToldError("expected an http or https address, found none") from None

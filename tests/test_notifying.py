@@ -1,11 +1,14 @@
 """Telling that a run is over: a real HTTP receiver, programs on PATH, and what goes wrong with each."""
 
+import itertools
 import json
+import socket
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -265,3 +268,40 @@ def test_a_table_that_is_wrong(tmp_path: Path, table: str, words: str) -> None:
         read(path)
     assert words in str(caught.value)
     assert "S3CRET" not in str(caught.value)
+
+
+@pytest.fixture
+def dripping() -> Iterator[str]:
+    """The address of a server whose answer comes a byte at a time, and never to its end."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def drip() -> None:
+            connection, _ = listening.accept()
+            with connection, suppress(OSError):
+                for byte in itertools.cycle(b"HTTP/1.1 200 OK slowly "):
+                    connection.send(bytes((byte,)))
+                    if over.wait(0.1):
+                        return
+
+        over = threading.Event()
+        thread = threading.Thread(target=drip)
+        thread.start()
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}/"
+        over.set()
+        thread.join()
+
+
+def test_an_answer_that_only_drips_keeps_nobody(store: Store, dripping: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(notifying, "LONGEST_S", 0.5)
+    monkeypatch.setenv("PAGER", dripping)
+    begun_s = time.monotonic()
+    (problem,) = notify(RECORD, store, NotifyConfig(webhook="PAGER"))
+    assert problem == "the end of night-1 could not be told by webhook: it took longer than 0 s"
+    assert time.monotonic() - begun_s < 5
+
+
+def test_a_password_in_an_address_is_refused_in_words() -> None:
+    with pytest.raises(NotToldError) as caught:
+        post("http://somebody:s3cret@127.0.0.1:1/", b"{}")
+    assert "without user and password" in str(caught.value)
+    assert "s3cret" not in str(caught.value)
