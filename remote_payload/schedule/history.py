@@ -80,14 +80,32 @@ def clock_step(history: list[Occasion], now: Occasion) -> Occasion | None:
 
 def missed_times(folder: ScheduleDir, schedule: Schedule, history: list[Occasion], until_s: float) -> Occasion | None:
     """The row of times up to `until_s` that nothing is known of; None where there is none."""
-    since_s = max([schedule.created_unix_s, *(one.until_unix_s or one.due_unix_s or 0 for one in history)])
+    since_s = max(schedule.created_unix_s, known_until(history, time.time()))
     there = set(folder.run_ids())  # of one that was launched on a full disk no line may tell
-    due = list(due_between(parse_cron(schedule.cron), since_s, until_s))
+    told = {one.due_unix_s for one in history if one.what != "missed"}
+    due = [one for one in due_between(parse_cron(schedule.cron), since_s, until_s) if one not in told]
     due = [moment for moment in due if folder.run_id(moment) not in there] if there else due
     if not due:
         return None
     occasion = at_this_moment(what="missed", due_unix_s=due[0], until_unix_s=due[-1], count=len(due))
     return dataclasses.replace(occasion, why=_why_missed(due, occasion, history, schedule))
+
+
+def known_until(history: list[Occasion], now_s: float) -> float:
+    """Up to which moment the history tells of every time, by the clock as it is set now.
+
+    What a clock that was ahead made it tell of the time to come is no knowledge of it.
+    """
+    known_s = 0.0
+    before: Occasion | None = None
+    for one in history:
+        if one.what == "clock_step" and before is not None:
+            set_by_s = one.boot_offset_s - before.boot_offset_s
+            known_s = min(known_s, before.noted_unix_s + set_by_s) if set_by_s < 0 else known_s
+        moments = (one.until_unix_s, one.due_unix_s)
+        known_s = max(known_s, *(moment for moment in moments if moment is not None and moment <= now_s), 0.0)
+        before = one
+    return known_s
 
 
 def _why_missed(due: list[int], now: Occasion, history: list[Occasion], schedule: Schedule) -> str:

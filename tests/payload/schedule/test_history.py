@@ -14,8 +14,8 @@ from remote_payload.schedule.history import GRACE_S, at_this_moment, counts, not
 from remote_payload.schedule.times import due_between
 from remote_payload.schema import RunSpec, SelftestJob, to_json
 from remote_payload.schema.cron import parse_cron
-from remote_payload.schema.schedule import Schedule
-from tests.payload.schedule.test_times import zone
+from remote_payload.schema.schedule import Occasion, Schedule
+from tests.payload.schedule.test_times import use, zone
 
 __all__ = ["zone"]  # a fixture
 BEGIN_S = 1_796_000_000
@@ -105,3 +105,33 @@ def test_half_a_line_is_passed_over(tmp_path: Path) -> None:
         file.write('{"what": "fir\n')
     note(folder, at_this_moment(what="fired", due_unix_s=BEGIN_S + 60))
     assert [one.due_unix_s for one in read_history(folder)] == [BEGIN_S, BEGIN_S + 60]
+
+
+@pytest.mark.usefixtures("zone")
+@pytest.mark.parametrize("reboots", [False, True])
+def test_a_clock_that_was_far_ahead_hides_no_time_once_it_is_right(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, reboots: bool
+) -> None:
+    use("UTC")
+    year_s, hour_s, clock = 365 * 86400, 3600, {"ahead": 0.0, "now": float(BEGIN_S), "boot": BEGIN_S - 500_000.0}
+    monkeypatch.setattr(history.time, "time", lambda: clock["now"] + clock["ahead"])
+    monkeypatch.setattr(history.time, "clock_gettime", lambda _: clock["now"] - clock["boot"])
+    folder, schedule = ScheduleDir(tmp_path, "often"), schedule_of("0 * * * *")
+    folder.path.mkdir(parents=True)
+
+    def look() -> list[Occasion]:
+        before = len(read_history(folder))
+        return note_steps_and_missed(folder, schedule, history.time.time())[before:]
+
+    (first,) = due_between(parse_cron(schedule.cron), BEGIN_S, BEGIN_S + hour_s)
+    clock["now"] = first + 1.0
+    note(folder, at_this_moment(what="fired", due_unix_s=first))
+    clock["ahead"] = year_s
+    assert [one.what for one in look()] == ["clock_step", "missed"]
+    clock["ahead"] = 0.0
+    if reboots:
+        monkeypatch.setattr(history.processes, "boot_id", lambda: "another")
+    clock["now"] += 3 * hour_s
+    (missed,) = [one for one in look() if one.what == "missed"]
+    assert missed.count == (2 if reboots else 3)  # of another boot the first of them is known no better
+    assert (missed.until_unix_s, look()) == (first + 3 * hour_s, [])
