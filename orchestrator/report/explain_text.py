@@ -3,21 +3,28 @@
 import dataclasses
 import json
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from orchestrator.records import RunRecord
 from orchestrator.report.head import labelled
 from orchestrator.sweep.points import in_words, point_words
-from remote_payload.schema import RunSpec, SweepJob, job_of_unit
+from remote_payload.schema import RunSpec, SweepJob, job_from_json, job_of_unit
 from remote_payload.schema.bench import ServerFacts
 
 ISOLATED = ("selftest", "sweep")
 """Kinds of jobs that need no installed packages (`remote_payload/spawn.py`)."""
 
 
-def explain_text(record: RunRecord, job: SweepJob | None, servers: Sequence[ServerFacts], width: int) -> str:
-    """Everything that is executed for the run; of a sweep every unit in its order, by what differs from the base."""
+Servers = Mapping[str, Sequence[ServerFacts]]
+"""By the run that started them: the run itself, or those of a sweep's units."""
+
+
+def explain_text(record: RunRecord, job: SweepJob | None, servers: Servers, width: int) -> str:
+    """Everything that is executed for the run; of a sweep every unit in its order, by what differs from the base.
+
+    Of runs that came home the command of each server stands there as it was started.
+    """
     told = explain_json(record, job, servers)
     spec = record.spec
     lines = labelled(
@@ -34,7 +41,7 @@ def explain_text(record: RunRecord, job: SweepJob | None, servers: Sequence[Serv
         ],
         width,
     )
-    for server in servers:
+    for server in servers.get(spec.run_id, ()):
         lines += ["", f"Server {server.start} ({server.side}), as it was started:", f"  {shlex.join(server.argv)}"]
     lines += ["", "Settings of every unit:" if job is not None else "Settings:"]
     lines += [f"  {one.key} = {one.value}  ({one.source})" for one in spec.settings]
@@ -59,13 +66,17 @@ def _units(run_id: str, job: SweepJob, units: list[dict[str, Any]]) -> list[str]
         adopted = f", waits for {unit['adopt']} first" if unit["adopt"] else ""
         lines.append(f"  {unit['unit_id']}  block {unit['block']}{adopted}: {settings or 'the base as it is'}")
         lines += [f"         {point}  {words.get(point, '')}" for point in unit["points"]]
+        for unit_run, started in unit["servers"].items():
+            lines += [f"         {unit_run} started: {shlex.join(one['argv'])}" for one in started]
+    if job_from_json(job.base_json).kind == "bench" and not all(unit["servers"] for unit in units):
+        lines += ["", "A start's server commands stand here once it is at home: `sweep collect`."]
     if job.skipped:
         lines += ["", "Skipped:"]
         lines += [f"  {in_words(json.loads(one.changes_json))}: {one.reason}" for one in job.skipped]
     return lines
 
 
-def explain_json(record: RunRecord, job: SweepJob | None, servers: Sequence[ServerFacts]) -> dict[str, Any]:
+def explain_json(record: RunRecord, job: SweepJob | None, servers: Servers) -> dict[str, Any]:
     """The same as values; of a sweep each unit with its whole job."""
     spec = record.spec
     root = record.host.root
@@ -81,7 +92,7 @@ def explain_json(record: RunRecord, job: SweepJob | None, servers: Sequence[Serv
         "secret_names": list(spec.secret_names),
         "deadline_s": spec.deadline_s,
         "slurm": None if spec.slurm is None else dataclasses.asdict(spec.slurm),
-        "servers": [{"start": one.start, "side": one.side, "argv": list(one.argv)} for one in servers],
+        "servers": _started(servers.get(spec.run_id, ())),
         "settings": [{"key": one.key, "value": json.loads(one.value), "source": one.source} for one in spec.settings],
     }
     if job is None:
@@ -99,10 +110,19 @@ def explain_json(record: RunRecord, job: SweepJob | None, servers: Sequence[Serv
                 "adopt": unit.adopt,
                 "settings": json.loads(unit.changes_json),
                 "job": job_of_unit(job, unit).__dict__,
+                "servers": {
+                    run_id: _started(some)
+                    for run_id, some in servers.items()
+                    if run_id == unit.adopt or run_id.startswith(f"{spec.run_id}.{unit.unit_id}.")
+                },
             }
             for unit in job.units
         ],
     }
+
+
+def _started(servers: Sequence[ServerFacts]) -> list[dict[str, Any]]:
+    return [{"start": one.start, "side": one.side, "argv": list(one.argv)} for one in servers]
 
 
 def _command(spec: RunSpec, root: str) -> tuple[str, ...]:

@@ -64,3 +64,4 @@ def test_a_load_that_kills_its_server_is_a_failure_and_the_others_are_measured(l
     assert "Units, in this order" in laptop.run("explain", "night").out
     (server,) = json.loads(laptop.run("explain", "night.u0001.0", "--json").out)["servers"]
     assert server["argv"][server["argv"].index("--speculative-num-steps") + 1] == "1"
+    assert told["units"][1]["servers"] == {"night.u0001.0": [server]}
