@@ -61,7 +61,7 @@ def report_text(
                 lines += wrapped(
                     f"DRIFT on {table.host}: {words}; earlier and later measurements need not be alike", width, "  "
                 )
-            failures = failures_text(table.progress.standings, table.job, width)
+            failures = failures_text(table.progress, table.job, width)
             lines += ["", f"Not measured on {table.host}:", *failures] if failures else []
     absent = sum(len(table.absent) for one in classes for table in one.tables)
     if absent:

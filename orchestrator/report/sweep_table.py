@@ -41,7 +41,7 @@ def table_text(table: SweepTable, width: int) -> str:
     for words in table.job.drift:
         lines[-1:-1] = wrapped(f"DRIFT: {words}; earlier and later measurements need not be alike", width, "  ")
     lines += rows_text((table,), width)
-    failures = failures_text(table.progress.standings, table.job, width)
+    failures = failures_text(table.progress, table.job, width)
     if failures:
         lines += ["", "Not measured:", *failures]
     if table.job.skipped:

@@ -2,7 +2,6 @@
 
 import json
 from collections import Counter
-from collections.abc import Sequence
 from typing import Any
 
 from orchestrator.report.lines import wrapped
@@ -11,6 +10,7 @@ from orchestrator.sweep.standing import Progress, Standing, Word, in_time
 from remote_payload.schema import SweepJob
 
 SHOWN_SKIPPED = 40
+SHOWN_NOT_RUN = 10
 ORDER: tuple[Word, ...] = ("measured", "running", "waiting", "failed", "cancelled", "not run")
 
 
@@ -94,7 +94,7 @@ def progress_text(run_id: str, host: str, job: SweepJob, progress: Progress, wid
     for one in progress.standings:
         if one.word not in ("measured", "waiting", "not run"):
             lines += wrapped(_told(one, words[one.point_id]), width, "  ")
-    return "\n".join(lines)
+    return "\n".join([*lines, *not_run_text(progress, job, width)])
 
 
 def progress_json(run_id: str, host: str, job: SweepJob, progress: Progress) -> dict[str, Any]:
@@ -106,6 +106,7 @@ def progress_json(run_id: str, host: str, job: SweepJob, progress: Progress) -> 
         "phase": progress.phase,
         "planned": len(progress.standings),
         "left_s": progress.left_s,
+        "not_run_because": not_run_because(progress, job) if progress.counts["not run"] else None,
         "counts": {word: progress.counts[word] for word in ORDER},
         "points": [
             {
@@ -122,15 +123,37 @@ def progress_json(run_id: str, host: str, job: SweepJob, progress: Progress) -> 
     }
 
 
-def failures_text(standings: Sequence[Standing], job: SweepJob, width: int) -> list[str]:
-    """Every failure that is kept, a line or two each."""
+def failures_text(progress: Progress, job: SweepJob, width: int) -> list[str]:
+    """Every failure that is kept, a line or two each, and what was never run."""
     words = {point.point_id: point_words(point) for point in job.points}
-    return [
+    lines = [
         line
-        for one in standings
+        for one in progress.standings
         if one.word in ("failed", "cancelled")
         for line in wrapped(_told(one, words[one.point_id]), width, "  ")
     ]
+    return [*lines, *not_run_text(progress, job, width)]
+
+
+def not_run_text(progress: Progress, job: SweepJob, width: int) -> list[str]:
+    """Why points were never run, and which."""
+    words = {point.point_id: point_words(point) for point in job.points}
+    missed = [one for one in progress.standings if one.word == "not run"]
+    if not missed:
+        return []
+    lines = wrapped(f"not run: {_count(len(missed), 'measurement')}, {not_run_because(progress, job)}:", width, "  ")
+    for one in missed[:SHOWN_NOT_RUN]:
+        lines += wrapped(f"{words[one.point_id]}, block {one.block}", width, "    ")
+    if len(missed) > SHOWN_NOT_RUN:
+        lines.append(f"    and {len(missed) - SHOWN_NOT_RUN} more; --json has them all")
+    return lines
+
+
+def not_run_because(progress: Progress, job: SweepJob) -> str:
+    """Why a sweep that is over did not come to all of its points."""
+    if progress.phase == "succeeded" and job.stop_after_failures is not None:
+        return f"`stop_after_failures` = {job.stop_after_failures}: so many starts in a row measured nothing"
+    return f"the sweep ended before, {progress.phase.replace('_', ' ')}"
 
 
 def _told(one: Standing, words: str) -> str:

@@ -148,3 +148,18 @@ def test_every_definition_of_a_figure_is_told_and_no_comparison_where_there_is_n
     text = table_text(table("night", "gpu1", job, progress_of(job, attempts, "running"), sets), 110)
     assert "tok/s: as u0000 counts | as u0001 counts" in text
     assert "`eagle3-remote sweep confirm night`" in text
+
+
+def test_what_was_never_run_is_told_with_why() -> None:
+    """A sweep that `stop_after_failures` ended is one that succeeded: nothing else would say so."""
+    job = dataclasses.replace(planned(), stop_after_failures=1)
+    attempts = [attempt(job.units[0], "night.u0000.0", "failed")]
+    stopped = table("night", "gpu1", job, progress_of(job, attempts, "succeeded"), {})
+    text = table_text(stopped, 110)
+    assert "not run: 34 measurements, `stop_after_failures` = 1: so many starts in a row measured nothing:" in text
+    assert "    num_steps 1, concurrency 1, block 0\n" in text
+    assert "    and 24 more; --json has them all" in text
+    assert table_json(stopped)["not_run_because"].startswith("`stop_after_failures` = 1")
+    cancelled = table("night", "gpu1", job, progress_of(job, attempts, "cancelled"), {})
+    assert "not run: 34 measurements, the sweep ended before, cancelled:" in table_text(cancelled, 110)
+    assert table_json(night(job, 2))["not_run_because"] is None
