@@ -4,7 +4,7 @@ import contextlib
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from remote_payload.claim import absolute_root, make_folders
@@ -24,6 +24,8 @@ from remote_payload.schema.schedule import Engine, Occasion, Schedule, ScheduleR
 
 MOST_LINES = 1000
 MOST_RUNS = 500
+CLUSTER = ("SLURM_CONF", "SLURM_CLUSTERS")
+"""Source: sbatch(1), INPUT ENVIRONMENT VARIABLES."""
 
 
 def answer_schedule(request: ScheduleRequest, send: Send, archive: Path) -> None:
@@ -78,6 +80,7 @@ def _add(request: ScheduleRequest, root: Path, archive: Path) -> ScheduleDir:
         host=os.uname().nodename,
         zone=_zone(),
         path=os.environ.get("PATH", os.defpath),
+        slurm={} if request.spec.slurm is None else _of_slurm(os.environ),
         python=sys.executable,
         created_unix_s=time.time(),
     )
@@ -88,6 +91,11 @@ def _add(request: ScheduleRequest, root: Path, archive: Path) -> ScheduleDir:
         folder.remove()
         raise
     return folder
+
+
+def _of_slurm(environ: Mapping[str, str]) -> dict[str, str]:
+    """Which cluster a login means, and its defaults for sbatch: cron knows neither. No job's own names, no token."""
+    return {name: value for name, value in environ.items() if name in CLUSTER or name.startswith("SBATCH_")}
 
 
 def _require_same(known: Schedule, request: ScheduleRequest) -> None:

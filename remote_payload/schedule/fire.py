@@ -54,7 +54,9 @@ def _fired(folder: ScheduleDir, schedule: Schedule, archive: Path, now_s: float)
     if going is not None:
         return at_this_moment(what="skipped", due_unix_s=due_s, why=f"{going} is not over yet")
     spec = dataclasses.replace(schedule.spec, run_id=run_id, created_unix_s=float(due_s))
-    os.environ["PATH"] = schedule.path
+    os.environ.update({"PATH": schedule.path, **schedule.slurm})
+    if spec.slurm is not None:  # sbatch runs here, in cron's environment; what a worker needs it gets by itself
+        os.environ.update(spec.environment)
     try:
         begin(LaunchRequest(nonce="fire", root=str(folder.root), spec=spec, follow=False), folder.root, archive)
     except (Refusal, SchemaError) as error:

@@ -1,5 +1,6 @@
 """Schedules: what the host keeps of each, what became of its times, and what the laptop asks and is told."""
 
+import dataclasses
 from typing import Literal
 
 from remote_payload.schema.record import SCHEMA_VERSION, Record, require, require_finite
@@ -38,6 +39,8 @@ class Schedule(Record):
     """The host's when it was made, in words, e.g. `CET, UTC+01:00`."""
     path: str
     """PATH of the login that made it; cron's own has /usr/bin and /bin alone."""
+    slurm: dict[str, str] = dataclasses.field(default_factory=dict)
+    """What Slurm's own tools read of the login's environment: which cluster, which of its settings."""
     python: str
     """Interpreter that launches."""
     created_unix_s: float

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from remote_payload import processes
 from remote_payload.schedule import history
 from remote_payload.schedule.folder import ScheduleDir
 from remote_payload.schedule.history import GRACE_S, at_this_moment, counts, note, note_steps_and_missed, read_history
@@ -121,7 +122,7 @@ def test_a_clock_that_was_far_ahead_hides_no_time_once_it_is_right(
 
     def look() -> list[Occasion]:
         before = len(read_history(folder))
-        return note_steps_and_missed(folder, schedule, history.time.time())[before:]
+        return note_steps_and_missed(folder, schedule, time.time())[before:]
 
     (first,) = due_between(parse_cron(schedule.cron), BEGIN_S, BEGIN_S + hour_s)
     clock["now"] = first + 1.0
@@ -130,7 +131,7 @@ def test_a_clock_that_was_far_ahead_hides_no_time_once_it_is_right(
     assert [one.what for one in look()] == ["clock_step", "missed"]
     clock["ahead"] = 0.0
     if reboots:
-        monkeypatch.setattr(history.processes, "boot_id", lambda: "another")
+        monkeypatch.setattr(processes, "boot_id", lambda: "another")
     clock["now"] += 3 * hour_s
     (missed,) = [one for one in look() if one.what == "missed"]
     assert missed.count == (2 if reboots else 3)  # of another boot the first of them is known no better

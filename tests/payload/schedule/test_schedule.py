@@ -17,6 +17,7 @@ from remote_payload.schedule.folder import ScheduleDir
 from remote_payload.schedule.history import at_this_moment, note
 from remote_payload.schema import SelftestJob, to_json
 from remote_payload.schema.schedule import Occasion, Schedule, ScheduleRequest
+from remote_payload.schema.slurm import SlurmSettings
 from tests.payload.rig import NONCE, Rig
 from tests.support.engines import crontab_at, environment, made, systemctl_at
 from tests.support.patience import wait_for
@@ -134,6 +135,24 @@ def test_a_time_is_a_run_and_twice_is_one(rig: Rig, tmp_path: Path, table: Path)
     assert run_id == f"nightly.{time.strftime('%Y%m%d-%H%M', time.gmtime(fired.due_unix_s))}"
     assert [run.run_id for run in told.runs] == [run_id]
     assert "fired twice, or the clock was set back" in again.why
+
+
+def test_slurm_is_asked_as_the_login_asks_it(rig: Rig, tmp_path: Path, table: Path) -> None:
+    bin_folder = tmp_path / "bin"
+    bin_folder.mkdir(exist_ok=True)
+    sbatch = bin_folder / "sbatch"
+    sbatch.write_text(f"#!/bin/sh\nenv > {tmp_path}/seen\necho 7\n")
+    sbatch.chmod(0o755)
+    spec = rig.spec("nightly", slurm=SlurmSettings(), environment={"LD_LIBRARY_PATH": "/opt/slurm/lib"})
+    login = {"SLURM_CONF": "/etc/other/slurm.conf", "SBATCH_ACCOUNT": "lab", "SLURM_JWT": "s3cret"}
+    login["PATH"] = f"{bin_folder}:{environment(tmp_path)['PATH']}"
+    ask(rig, tmp_path, "add", cron="0 22 * * *", spec=spec, env=login)
+    due_now(rig)
+    assert fire(rig, tmp_path).returncode == 0
+    seen = (tmp_path / "seen").read_text().splitlines()
+    for line in ("SLURM_CONF=/etc/other/slurm.conf", "SBATCH_ACCOUNT=lab", "LD_LIBRARY_PATH=/opt/slurm/lib"):
+        assert line in seen
+    assert "s3cret" not in folder_of(rig).record.read_text()
 
 
 def test_one_that_still_runs_is_not_joined_by_another(rig: Rig, tmp_path: Path, table: Path) -> None:
