@@ -115,6 +115,10 @@ class ClaimedError(Eagle3Error):
     exit_code = 15
 
 
+class SweepGoesOnError(ClaimedError):
+    """A sweep still measures, or another goes on with it."""
+
+
 class ProtocolError(Eagle3Error):
     """The host answered something that is not our wire."""
 

@@ -12,6 +12,7 @@ from orchestrator.errors import (
     HostKeyError,
     HostNotReadyError,
     StoreError,
+    SweepGoesOnError,
 )
 from orchestrator.following import ANSWER_S, Going, Tell, finish, until_admitted
 from orchestrator.order import Order, again, at_host, new_run_id, record_of, secret_values
@@ -182,7 +183,7 @@ def _launch_and_follow(
         is_refusal = isinstance(error, HostNotReadyError | ClaimedError | NotRunError | PythonMissingError)
         if not is_known and not run.receiver.launched and (is_refusal or not run.receiver.asked):
             store.remove(record.run_id)
-        if isinstance(error, ClaimedError):
+        if isinstance(error, ClaimedError) and not isinstance(error, SweepGoesOnError):
             error.hint = f"take another --run-id, or {run.how_to_attach}"
         raise
 

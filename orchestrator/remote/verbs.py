@@ -13,6 +13,7 @@ from orchestrator.errors import (
     LinkLostError,
     NotFoundError,
     ProtocolError,
+    SweepGoesOnError,
 )
 from orchestrator.records import read_frame
 from orchestrator.remote.host_shell import EXPAND, NO_HOME, NO_HOME_WORDS
@@ -95,7 +96,7 @@ _ERRORS: dict[str, type[Eagle3Error]] = {
     "disk_full": HostNotReadyError,
     "supervisor_did_not_start": HostNotReadyError,
     "schedule_refused": HostNotReadyError,
-    "sweep_goes_on": ClaimedError,
+    "sweep_goes_on": SweepGoesOnError,
     "payload_bug": PayloadBugError,
 }
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+from pathlib import Path
 
 from remote_payload.claim import absolute_root
 from remote_payload.frames import Send
@@ -11,6 +12,8 @@ from remote_payload.runstate import current_state, read_spec, run_at
 from remote_payload.schema import (
     TERMINAL_PHASES,
     EndFrame,
+    Failure,
+    PointOutcome,
     SchemaError,
     SweepAttempt,
     SweepFrame,
@@ -40,9 +43,9 @@ def progress(request: SweepRequest, send: Send) -> None:
 
 def _now(attempt: SweepAttempt, sweep: RunDir) -> SweepAttempt:
     """An attempt whose end nobody wrote down, as its own run tells: it goes on, or ended with its sweep."""
-    if attempt.phase in TERMINAL_PHASES:
-        return attempt
     run = RunDir(sweep.path.parent / attempt.run_id)
+    if attempt.phase in TERMINAL_PHASES:
+        return _without_result(attempt, run) if attempt.phase == "succeeded" else attempt
     if not run.path.is_dir():
         return _never_begun(attempt, sweep)
     with contextlib.suppress(Refusal, OSError, SchemaError):
@@ -57,6 +60,28 @@ def _now(attempt: SweepAttempt, sweep: RunDir) -> SweepAttempt:
                 attempt = dataclasses.replace(attempt, points=outcomes_of(ids, job, state, run, with_sweep=True))
             return attempt
     return dataclasses.replace(attempt, phase="lost")
+
+
+def _without_result(attempt: SweepAttempt, run: RunDir) -> SweepAttempt:
+    """A unit that its sweep saw succeed, and of which a power cut or a hand left no result: nothing came of it.
+
+    What was cleaned away as a whole has come home before, and counts.
+    """
+    if not run.path.is_dir() or all(_has_content(path) for path in (run.state, run.manifest)):
+        return attempt
+    message = f"it was measured, and its result is lost on the host: {run.state} or {run.manifest} is gone or empty"
+    return dataclasses.replace(
+        attempt,
+        points=tuple(PointOutcome(point_id=one.point_id, end="cancelled") for one in attempt.points),
+        failure=Failure(kind="supervisor", message=message, hint="`sweep resume` measures these points again"),
+    )
+
+
+def _has_content(path: Path) -> bool:
+    try:
+        return path.stat().st_size > 0
+    except OSError:
+        return False
 
 
 def _never_begun(attempt: SweepAttempt, sweep: RunDir) -> SweepAttempt:

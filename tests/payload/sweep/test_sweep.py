@@ -1,6 +1,7 @@
 """A sweep's whole life on the host, by real processes: every point is accounted for, whatever its unit did."""
 
 import json
+import shutil
 
 from remote_payload.rundir import RunDir
 from remote_payload.schema import SelftestJob, SweepAttempt, SweepJob, SweepPoint, SweepRequest, SweepUnit, to_json
@@ -179,3 +180,16 @@ def test_what_a_lost_unit_of_the_earlier_sweep_left_is_ended_before_the_first_un
     launch(rig, rest_of(job, "s1", "p1"), follow=True, run_id="s2")
     assert not is_alive(unit.worker_pid)
     assert ends(asked(rig, "s2")[0]) == [("p1", "measured")]
+
+
+def test_a_unit_whose_result_is_lost_is_not_measured(rig: Rig) -> None:
+    launch(rig, sweep_of({}, {}, {}, {}), follow=True)
+    rig.run("s1.u0.0").manifest.write_bytes(b"")  # as a power cut leaves what was not synced
+    rig.run("s1.u1.0").manifest.unlink()
+    rig.run("s1.u2.0").state.write_bytes(b"")
+    attempts = asked(rig)[0]
+    assert ends(attempts) == [("p0", "cancelled"), ("p1", "cancelled"), ("p2", "cancelled"), ("p3", "measured")]
+    assert attempts[0].failure is not None
+    assert attempts[0].failure.message.startswith("it was measured, and its result is lost on the host")
+    shutil.rmtree(rig.run("s1.u0.0").path)  # cleaned away: it has come home before
+    assert ends(asked(rig)[0])[0] == ("p0", "measured")
