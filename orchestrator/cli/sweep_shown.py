@@ -19,7 +19,7 @@ def show_plan(wanted: "Wanted", host: str, store: "Store", *, as_json: bool) -> 
     job = plan(wanted.file, wanted.base, wanted.expanded, Circumstances(payload_sha256=""))
     expected = estimate(job, host, store)
     if as_json:
-        console.out_json(plan_json(job, expected.seconds))
+        console.out_json(plan_json(job, expected.seconds, expected.least_s))
     else:
         console.out(plan_text(job, expected.in_words, console.width()))
 

@@ -53,8 +53,8 @@ def _skipped(job: SweepJob, width: int) -> list[str]:
     return lines
 
 
-def plan_json(job: SweepJob, seconds: float | None) -> dict[str, Any]:
-    """The same as values."""
+def plan_json(job: SweepJob, seconds: float | None, least_s: float | None = None) -> dict[str, Any]:
+    """The same as values; `seconds` and `least_s`: the most and the least that earlier runs suggest."""
     return {
         "points": [
             {"point_id": one.point_id, "settings": json.loads(one.changes_json), "baseline": one.is_baseline}
@@ -71,6 +71,7 @@ def plan_json(job: SweepJob, seconds: float | None) -> dict[str, Any]:
             for one in job.units
         ],
         "estimate_s": seconds,
+        "estimate_least_s": least_s,
     }
 
 
@@ -143,7 +144,8 @@ def not_run_text(progress: Progress, job: SweepJob, width: int) -> list[str]:
         return []
     lines = wrapped(f"not run: {_count(len(missed), 'measurement')}, {not_run_because(progress, job)}:", width, "  ")
     for one in missed[:SHOWN_NOT_RUN]:
-        lines += wrapped(f"{words[one.point_id]}, block {one.block}", width, "    ")
+        why = "" if one.failure is None else f": {one.failure.message}"
+        lines += wrapped(f"{words[one.point_id]}, block {one.block}{why}", width, "    ")
     if len(missed) > SHOWN_NOT_RUN:
         lines.append(f"    and {len(missed) - SHOWN_NOT_RUN} more; --json has them all")
     return lines
