@@ -4,6 +4,7 @@ By names, sizes and times, and the content of small JSON files; weights are not 
 file whose content was changed with its size and time kept.
 """
 
+import contextlib
 import hashlib
 import os
 from pathlib import Path
@@ -12,6 +13,8 @@ from remote_payload.frames import Send
 from remote_payload.schema import EndFrame, IdentifyFrame, IdentifyRequest, PathIdentity
 
 SMALL_BYTES = 1 << 20
+DEEPEST, MOST_FILES = 3, 20_000
+"""Of a folder: how far down, and how many of its files, for a path may be a home."""
 
 
 def identify(request: IdentifyRequest, send: Send) -> None:
@@ -21,16 +24,29 @@ def identify(request: IdentifyRequest, send: Send) -> None:
 
 
 def digest_of(path: str) -> str | None:
-    """The identity of a file, or of a folder's own files; None where there is neither."""
+    """The identity of a file, or of a folder's files, those of its subfolders among them; None where there is neither."""
     place = Path(os.path.expanduser(path))
     try:
-        files = [place] if place.is_file() else sorted(entry for entry in place.iterdir() if entry.is_file())
+        files = [place] if place.is_file() else _files(place, DEEPEST)
         told = hashlib.sha256()
         for file in files:
             facts = file.stat()
-            told.update(f"{file.name}\0{facts.st_size}\0{facts.st_mtime_ns}\0".encode("utf-8", "surrogateescape"))
+            name = file.name if file == place else file.relative_to(place).as_posix()
+            told.update(f"{name}\0{facts.st_size}\0{facts.st_mtime_ns}\0".encode("utf-8", "surrogateescape"))
             if file.suffix == ".json" and facts.st_size <= SMALL_BYTES:
                 told.update(file.read_bytes())
     except (OSError, ValueError):
         return None
     return told.hexdigest()
+
+
+def _files(folder: Path, depth: int) -> list[Path]:
+    """Raises OSError where the folder itself cannot be read; links to folders are not followed."""
+    entries = sorted(folder.iterdir())
+    found = [entry for entry in entries if entry.is_file()]
+    for entry in entries if depth else ():
+        is_made_by_use = entry.name.startswith(".") or entry.name == "__pycache__"
+        if len(found) < MOST_FILES and not is_made_by_use and entry.is_dir() and not entry.is_symlink():
+            with contextlib.suppress(OSError):
+                found += _files(entry, depth - 1)
+    return found[:MOST_FILES]

@@ -24,8 +24,15 @@ def test_whatever_changes_in_a_folder_changes_its_identity(tmp_path: Path) -> No
     config.write_text('{"a": 2}')
     os.utime(config, ns=(times.st_atime_ns, times.st_mtime_ns))
     found.append(digest_of(str(folder)))
+    for name in ("parts/a.safetensors", "parts/more/b.safetensors", "parts/more/c.json"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text("1")
+        found.append(digest_of(str(folder)))
     assert None not in found
-    assert len(set(found)) == 4
+    assert len(set(found)) == 7
+    (folder / "__pycache__").mkdir()
+    (folder / "__pycache__" / "modeling.pyc").write_text("1")  # comes of loading it
+    assert digest_of(str(folder)) == found[-1]
 
 
 def test_links_of_a_hubs_cache_are_followed_and_what_is_not_there_has_none(
