@@ -5,7 +5,7 @@ import time
 from contextlib import suppress
 
 from orchestrator import pipeline
-from orchestrator.errors import ClaimedError, LinkLostError, NotFoundError, ProtocolError
+from orchestrator.errors import ClaimedError, HostNotReadyError, LinkLostError, NotFoundError, ProtocolError
 from orchestrator.following import SILENCE_S, Tell
 from orchestrator.records import RunHost, RunRecord
 from orchestrator.records.labels import MAX_NOTE
@@ -41,7 +41,7 @@ def collect(
     left = [run_id for run_id in notes if not _is_here(run_id, store)]
     for first in range(0, len(left), BATCH):
         batch = tuple(left[first : first + BATCH])
-        problems += _bring(batch, session, store, tell)
+        problems += _bring(batch, session, store, tell, _unstarted(asked))
         tell(Note(name="collected", text=f"{min(first + BATCH, len(left))} of {len(left)} runs"))
     for run_id, note in notes.items():
         if store.run_dir(run_id).path.is_dir() and sweep_id not in store.labels(run_id).tags:
@@ -49,7 +49,18 @@ def collect(
     return tuple(problems)
 
 
-def _bring(batch: tuple[str, ...], session: HostSession, store: Store, tell: Tell) -> list[str]:
+def _unstarted(asked: Asked) -> frozenset[str]:
+    """Attempts that may have left no run at all, as on a full disk: their sweep tells why nothing was measured."""
+    return frozenset(
+        one.run_id
+        for one in asked.attempts
+        if one.failure is not None and not any(outcome.end == "measured" for outcome in one.points)
+    )
+
+
+def _bring(
+    batch: tuple[str, ...], session: HostSession, store: Store, tell: Tell, unstarted: frozenset[str]
+) -> list[str]:
     """Many runs in one answer of the host; what did not come whole that way comes as every run does, one by one."""
     receivers: dict[str, Receiver] = {}
     with suppress(LinkLostError):
@@ -60,21 +71,23 @@ def _bring(batch: tuple[str, ...], session: HostSession, store: Store, tell: Tel
         try:
             if run_id in receivers and _settled(receivers[run_id], session, store):
                 continue
-        except (NotFoundError, ProtocolError, ClaimedError) as error:
+        except (NotFoundError, ProtocolError, ClaimedError, HostNotReadyError) as error:
             problems.append(f"{run_id}: {error.message}")
             continue
-        problems += _attached(run_id, session, store, only_trouble(tell))
+        problems += _attached(run_id, session, store, only_trouble(tell), may_lack=run_id in unstarted)
     return problems
 
 
-def _attached(run_id: str, session: HostSession, store: Store, tell: Tell) -> list[str]:
-    """Bring one run home as every run comes; why it did not, a sentence."""
+def _attached(run_id: str, session: HostSession, store: Store, tell: Tell, *, may_lack: bool = False) -> list[str]:
+    """Bring one run home as every run comes; why it did not, a sentence. With `may_lack` there may be none."""
     try:
         pipeline.attach(session, run_id, store, tell)
-    except (NotFoundError, ProtocolError, ClaimedError) as error:
-        is_over = store.run_dir(run_id).path.is_dir() and store.load_exact(run_id).phase in TERMINAL_PHASES
-        if isinstance(error, NotFoundError) and is_over:  # taken away there: said once, there is nothing to come
-            note_no_result(store.run_dir(run_id))
+    except (NotFoundError, ProtocolError, ClaimedError, HostNotReadyError) as error:
+        is_known = store.run_dir(run_id).path.is_dir()
+        if isinstance(error, NotFoundError) and may_lack and not is_known:
+            return []
+        if isinstance(error, NotFoundError) and is_known and store.load_exact(run_id).phase in TERMINAL_PHASES:
+            note_no_result(store.run_dir(run_id))  # taken away there: said once, there is nothing to come
         return [f"{run_id}: {error.message}"]
     return []
 

@@ -52,6 +52,8 @@ def status_text(answer: StatusAnswer, host_name: str, *, units: bool = False) ->
         head = ["run", "state", "started (UTC)", "ended (UTC)", "heartbeat", "note"]
         pairs = zip(answer.states, answer.heartbeat_ages_s, strict=True)
         shown = [(state, age) for state, age in pairs if sweep_of(state.run_id, sweeps) is None]
+        told = {sweep_of(state.run_id, sweeps) for state in answer.states}  # asked of one run, a host tells of no unit
+        words = {run_id: text for run_id, text in words.items() if run_id in told}
         lines += table([head, *(_state_cells(state, age, words) for state, age in shown)])
     return "\n".join([*lines, *(f"unreadable: {name}" for name in answer.unreadable)])
 
@@ -91,7 +93,8 @@ def _run_cells(run: RunSummary, units: Mapping[str, str], *, tagged: bool) -> li
 
 def _state_cells(state: RunState, heartbeat_age_s: float | None, units: Mapping[str, str]) -> list[str]:
     heartbeat = "" if state.is_terminal else "none" if heartbeat_age_s is None else f"{heartbeat_age_s:.0f} s ago"
-    note = state.note or (state.failure.message.splitlines()[0] if state.failure and state.failure.message else "")
+    failure = state.failure.message.splitlines()[0] if state.failure and state.failure.message else ""
+    note = failure or state.note or ""  # what it said while it waited is over with its failure
     note = "; ".join(filter(None, (units.get(state.run_id), note)))
     return [
         state.run_id,

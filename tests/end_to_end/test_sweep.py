@@ -1,6 +1,7 @@
 """A sweep over a real sshd: launched, the laptop gone from start to end, brought home by another; every point told."""
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -61,7 +62,9 @@ def test_forty_points_and_the_laptop_gone(
     assert other.run("runs", "list", "--tag", "night-2").out.count(".u00") == POINTS  # the earlier ones among them
 
 
-def test_an_end_that_was_seen_before_it_was_fetched_comes_home(laptop: Laptop, server: SshServer) -> None:
+def test_an_end_that_was_seen_before_it_was_fetched_comes_home(
+    laptop: Laptop, server: SshServer, new_laptop: Callable[[str], Laptop]
+) -> None:
     file = laptop.folder / "failing.toml"
     file.write_text('[sweep]\njob = "selftest"\n[[sweep.points]]\nfail = true\nduration_s = 5\n', encoding="utf-8")
     launched = laptop.run("sweep", "run", str(file), "--host", "gpu1", "--detach", "--run-id", "seen")
@@ -84,3 +87,27 @@ def test_an_end_that_was_seen_before_it_was_fetched_comes_home(laptop: Laptop, s
     assert laptop.run("sweep", "collect", "ended").code == 0
     for name in ("events.jsonl", "result/units.jsonl"):
         assert (laptop.store / "runs/ended" / name).read_bytes() == (host_runs / "ended" / name).read_bytes()
+
+    assert laptop.run("sweep", "resume", "ended", "--run-id", "ended-2", "--detach").code == 0
+    second = laptop.run("sweep", "resume", "ended", "--run-id", "ended-3")
+    assert (second.code, "sweep `ended-2` goes on with sweep `ended`" in second.err) == (15, True), second.err
+    assert "`eagle3-remote sweep resume ended-2` measures what that one leaves" in second.err
+
+    (host_runs / "seen.u0000.0/state.json").write_bytes(b"")  # of one damaged unit a sentence, the rest comes home
+    other = new_laptop("other")
+    other.add_host("gpu1", server)
+    told = other.run("sweep", "collect", "seen", "--host", "gpu1")
+    assert (told.code, "seen.u0000.0: " in told.err, "seen on gpu1" in told.out) == (0, True, True), told.err
+
+
+def test_a_unit_that_left_no_run_is_told_by_its_sweep_and_by_no_warning(laptop: Laptop, server: SshServer) -> None:
+    file = laptop.folder / "failing.toml"
+    file.write_text('[sweep]\njob = "selftest"\n[[sweep.points]]\nfail = true\n', encoding="utf-8")
+    assert laptop.run("sweep", "run", str(file), "--host", "gpu1", "--detach", "--run-id", "none").code == 0
+    host_runs = server.home / ".eagle3-remote/runs"
+    wait_for(lambda: json.loads((host_runs / "none/state.json").read_text())["phase"] == "succeeded", "the end")
+    shutil.rmtree(host_runs / "none.u0000.0")  # as if there had been no room for it
+    collected = laptop.run("sweep", "collect", "none")
+    assert collected.code == 0, collected.err
+    assert "no run of this id" not in collected.err
+    assert "selftest was asked to fail" in laptop.run("sweep", "status", "none").out

@@ -1,0 +1,25 @@
+"""What a sweep says of points that were never run: each with its own reason, where it has one."""
+
+from orchestrator.report.sweep_text import progress_text
+from orchestrator.sweep.standing import progress_of
+from remote_payload.schema import Failure, PointOutcome, SweepAttempt
+from tests.sweep.test_remaining import planned
+
+
+def test_a_unit_that_had_no_room_to_start_says_so() -> None:
+    job = planned()
+    unit = job.units[0]
+    attempt = SweepAttempt(
+        unit_id=unit.unit_id,
+        attempt=0,
+        run_id=f"night.{unit.unit_id}.0",
+        block=unit.block,
+        phase="failed",
+        points=tuple(PointOutcome(point_id=point, end="not_reached") for point in unit.points),
+        failure=Failure(kind="disk_full", message="no room to create its folder"),
+        started_unix_s=1.0,
+        finished_unix_s=2.0,
+    )
+    text = " ".join(progress_text("night", "gpu1", job, progress_of(job, [attempt], "failed"), 100).split())
+    assert f"block {unit.block}: no room to create its folder" in text
+    assert text.count("no room") == len(unit.points)
