@@ -76,13 +76,21 @@ class Leases:
             return tuple(holder for name, holder in _waiting(self._tickets, clean=True) if name < own)
 
     def take(self, uuids: Sequence[str], count: int) -> dict[str, Holder | None] | None:
-        """Lease `count` of these; None = done, else nothing is held and the answer says who has those not to be had."""
+        """Lease `count` of these; None = done, else nothing is held and the answer says who has those not to be had.
+
+        One whose file is none, as somebody may have planted it, is passed over. Raises OSError where none is left.
+        """
         taken: dict[str, SharedLock] = {}
         others: dict[str, Holder | None] = {}
+        problem: OSError | None = None
         for uuid in uuids:
             if len(taken) == count:
                 break
-            lock = SharedLock(self._folder / _file_name(uuid))
+            try:
+                lock = SharedLock(self._folder / _file_name(uuid))
+            except OSError as error:
+                problem = error
+                continue
             if lock.lock(_LOOKED_AT_S):
                 taken[uuid] = lock
             else:
@@ -91,6 +99,8 @@ class Leases:
         if len(taken) < count:
             for lock in taken.values():
                 lock.close()
+            if problem is not None and not others:
+                raise problem
             return others
         for lock in taken.values():
             lock.sign(dataclasses.replace(self._holder, since_unix_s=time.time()))
@@ -121,7 +131,11 @@ def lease_holders(folder: Path, uuids: Sequence[str]) -> dict[str, Holder | None
         path = folder / _file_name(uuid)
         if not path.exists():
             continue
-        lock = SharedLock(path)
+        try:
+            lock = SharedLock(path)
+        except OSError:  # planted: nobody can lease that one
+            found[uuid] = None
+            continue
         if lock.is_held():
             found[uuid] = lock.read()
         lock.close()

@@ -188,3 +188,15 @@ def test_a_lock_whose_file_was_cleaned_away_is_not_believed(tmp_path: Path) -> N
 def test_a_name_that_is_no_uuid(tmp_path: Path, uuid: str) -> None:
     with pytest.raises(ValueError, match="not the UUID"):
         Leases(tmp_path / "leases", holder("ours")).take([uuid], 1)
+
+
+def test_a_planted_link_costs_its_own_device_alone(tmp_path: Path) -> None:
+    leases = Leases(tmp_path / "leases", holder("r1"))
+    (tmp_path / "leases" / "GPU-a.lease").symlink_to("/etc/passwd")
+    with pytest.raises(OSError, match=r"GPU-a\.lease"):
+        leases.take(["GPU-a"], 1)
+    assert leases.take(["GPU-a", "GPU-b"], 1) is None
+    assert leases.held == ("GPU-b",)
+    told = lease_holders(tmp_path / "leases", ["GPU-a", "GPU-b"])
+    assert (told["GPU-a"], told["GPU-b"] and told["GPU-b"].run_id) == (None, "r1")
+    leases.close()
