@@ -16,6 +16,7 @@ from orchestrator.compare.metrics import metric_of
 from orchestrator.compare.pooling import put_together
 from orchestrator.compare.served_part import EARLY
 from orchestrator.compare.statistics import adjust
+from orchestrator.compare.statistics.starts import by_start
 from orchestrator.compare.statistics.unpaired import estimate
 from orchestrator.compare.stats import Estimate
 from orchestrator.records.measurement import Measurement, MeasurementSet
@@ -185,7 +186,7 @@ def _figures(measured: Measurement | None) -> dict[str, Estimate]:
     for series in () if measured is None else measured.series:
         metric = metric_of(series.metric)
         if metric is not None and series.metric in SHOWN:
-            found[series.metric] = estimate(series, metric)
+            found[series.metric] = estimate(by_start(series, metric), metric)  # repeats of one start are one sample
     return found
 
 

@@ -42,7 +42,18 @@ def measurement(job: BenchJob, users: int, run_id: str, luck: float) -> Measurem
     return Measurement(case=case, series=tuple(series), histogram=histogram)
 
 
-def night(job: SweepJob, until: int, failing: str = "") -> SweepTable:
+def repeated(item: Measurement, repeats: int) -> Measurement:
+    """The same with its figure of speed measured so often on its one start, a little apart."""
+    speed, *rest = item.series
+    (start,) = speed.clusters
+    values = tuple(speed.y[0] * (1 + 0.001 * at) for at in range(repeats))
+    keys = tuple(f"{start}#{at}" for at in range(repeats))
+    return dataclasses.replace(
+        item, series=(dataclasses.replace(speed, keys=keys, clusters=(start,) * repeats, y=values), *rest)
+    )
+
+
+def night(job: SweepJob, until: int, failing: str = "", repeats: int = 1) -> SweepTable:
     """The first `until` units measured, `failing` one not."""
     attempts, sets = [], {}
     for number, unit in enumerate(job.units[:until]):
@@ -52,7 +63,7 @@ def night(job: SweepJob, until: int, failing: str = "") -> SweepTable:
         end = "failed" if unit.unit_id == failing else "measured"
         attempts.append(attempt(unit, run_id, end))
         luck = 1 + 0.01 * ((number * 7) % 5 - 2)
-        found = tuple(measurement(asked, users, run_id, luck) for users in asked.concurrency)
+        found = tuple(repeated(measurement(asked, users, run_id, luck), repeats) for users in asked.concurrency)
         if end == "measured":
             sets[run_id] = MeasurementSet(run_id=run_id, origin="own", tool="t", job_kind="bench", measurements=found)
     phase = "running" if until < len(job.units) else "succeeded"
@@ -79,7 +90,11 @@ def test_half_way_what_cannot_win_is_proposed_and_the_rest_is_waited_for() -> No
     assert list(order.values())[:6] == [None, 1, 2, 3, 4, 6]
     is_deep = {unit.unit_id: order[unit.unit_id] not in (1, 2) for unit in job.units}
     deep_first = dataclasses.replace(job, units=tuple(sorted(job.units, key=lambda unit: not is_deep[unit.unit_id])))
-    assert night(deep_first, 4).proposals == ()  # one start of each has no interval
+    assert night(deep_first, 4).proposals == ()  # one start of each has no interval, however often it was measured
+    once = night(deep_first, 4, repeats=5)
+    figures = [row.figures["output_throughput_tok_s"] for row in once.rows if row.measured]
+    assert {(one.low, one.high, one.rows) for one in figures} == {(None, None, 1)}
+    assert once.proposals == ()
     half = night(deep_first, 12)
     assert {one.point_id for one in half.proposals} == {
         row.point.point_id for row in half.rows if '"num_steps": 1' in row.point.changes_json
