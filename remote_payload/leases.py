@@ -20,6 +20,7 @@ from remote_payload.schema import SchemaError
 from remote_payload.schema.waiting import Holder
 from remote_payload.shared_lock import SharedLock, shared_folder
 
+_END = ".lease"
 _PATIENCE_S = 5.0
 """For the queue's own lock, which is held for as long as it takes to list a folder."""
 _LOOKED_AT_S = 0.1
@@ -124,8 +125,13 @@ class Leases:
             lock.close()
 
 
-def lease_holders(folder: Path, uuids: Sequence[str]) -> dict[str, Holder | None]:
-    """Who holds a lease of which device now; None = it is held by somebody who did not sign. Raises OSError."""
+def lease_holders(
+    folder: Path, uuids: Sequence[str], problems: list[OSError] | None = None
+) -> dict[str, Holder | None]:
+    """Who holds a lease of which device now; None = it is held by somebody who did not sign.
+
+    A file that is no lease, as somebody may have planted it, is one of the `problems`, or raised. Raises OSError.
+    """
     found: dict[str, Holder | None] = {}
     for uuid in uuids:
         path = folder / _file_name(uuid)
@@ -133,13 +139,23 @@ def lease_holders(folder: Path, uuids: Sequence[str]) -> dict[str, Holder | None
             continue
         try:
             lock = SharedLock(path)
-        except OSError:  # planted: nobody can lease that one
-            found[uuid] = None
+        except OSError as problem:
+            if problems is None:
+                raise
+            problems.append(problem)
             continue
         if lock.is_held():
             found[uuid] = lock.read()
         lock.close()
     return found
+
+
+def unseen_holders(folder: Path, uuids: Sequence[str], problems: list[OSError]) -> dict[str, Holder | None]:
+    """The same of all other devices than these, by the name of their file without its end."""
+    seen = {_file_name(uuid) for uuid in uuids}
+    names = sorted(name for name in os.listdir(folder) if name.endswith(_END) and name not in seen)  # noqa: PTH208
+    uuids = [name.removesuffix(_END) for name in names]
+    return lease_holders(folder, [uuid for uuid in uuids if is_uuid(uuid)], problems)
 
 
 def queue_of(folder: Path) -> tuple[Holder | None, ...]:
@@ -166,4 +182,4 @@ def _file_name(uuid: str) -> str:
     """Old drivers name MIG devices `MIG-GPU-.../1/0`."""
     if not is_uuid(uuid):
         raise SchemaError(f"not the UUID of a device: {uuid!r}")
-    return f"{uuid.replace('/', '_')}.lease"
+    return f"{uuid.replace('/', '_')}{_END}"

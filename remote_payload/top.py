@@ -9,7 +9,7 @@ from remote_payload import processes
 from remote_payload.frames import Send
 from remote_payload.gpu_choice import why_not
 from remote_payload.gpus import look_at_gpus
-from remote_payload.leases import lease_holders, queue_of
+from remote_payload.leases import lease_holders, queue_of, unseen_holders
 from remote_payload.schema import Gpu, GpuProcess
 from remote_payload.schema.frames import TopFrame
 from remote_payload.schema.top import GpuUse, TopFacts, TopRequest
@@ -19,24 +19,27 @@ from remote_payload.schema.waiting import Holder
 def top(request: TopRequest, send: Send) -> None:
     """Answer with one frame; leases that cannot be read are told as such."""
     found = look_at_gpus(parts=True)
-    folder, problem = Path(request.leases), None
+    folder, problems = Path(request.leases), list[OSError]()
     holders: dict[str, Holder | None] = {}
+    unseen: dict[str, Holder | None] = {}
     queue: tuple[Holder | None, ...] = ()
     try:
         if folder.exists():
-            holders = lease_holders(folder, [gpu.uuid for gpu in found.gpus])
+            holders = lease_holders(folder, [gpu.uuid for gpu in found.gpus], problems)
+            unseen = unseen_holders(folder, [gpu.uuid for gpu in found.gpus], problems)
             queue = queue_of(folder)
     except OSError as error:
-        problem = str(error)
+        problems.append(error)
     facts = TopFacts(
         hostname=os.uname().nodename,
         time_unix_s=time.time(),
         gpu_answer=found.answer,
         gpu_problem=found.problem,
         gpus=tuple(_use(gpu, holders) for gpu in found.gpus),
+        unseen=unseen,
         queue=tuple(holder for holder in queue if holder is not None),
         unsigned=sum(holder is None for holder in queue),
-        lease_problem=problem,
+        lease_problem="; ".join(map(str, problems)) or None,
     )
     send(TopFrame(facts=facts))
 

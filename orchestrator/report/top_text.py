@@ -24,6 +24,9 @@ def top_text(name: str, facts: TopFacts, runs: Sequence[RunState]) -> str:
         lines.append(f"{ANSWERS[facts.gpu_answer]}{f' ({facts.gpu_problem})' if facts.gpu_problem else ''}")
     else:
         lines += _gpus(facts.gpus, now_s) or ["no GPUs"]
+    for name_of, holder in facts.unseen.items():
+        who = "somebody" if holder is None else _holder(holder, now_s)
+        lines.append(f"leased, and not told of by nvidia-smi: {name_of}: {who}")
     if facts.lease_problem:
         lines += ["", f"! leases and queue cannot be read: {facts.lease_problem}"]
     lines += ["", *_queue(facts, now_s), "", *_runs(runs, now_s)]
@@ -90,5 +93,5 @@ def _runs(runs: Sequence[RunState], now_s: float) -> list[str]:
             at = f" on {state.slurm.node}" if state.slurm.node else ""
             note = f"Slurm job {state.slurm.job_id}{at}{f': {note}' if note else ''}"
         since = None if state.started_unix_s is None else now_s - state.started_unix_s
-        rows.append([state.run_id, state.phase, seconds(since), note])
+        rows.append([state.run_id, state.phase, "-" if since is None else seconds(since), note])  # not begun yet
     return table(rows)

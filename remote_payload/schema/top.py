@@ -1,5 +1,6 @@
 """`top`: the host's GPUs, who holds which, who waits."""
 
+import dataclasses
 from typing import Literal
 
 from remote_payload.schema.host import Gpu, GpuProcess
@@ -41,6 +42,8 @@ class TopFacts(Record):
     gpu_answer: Literal["ok", "no_nvidia_smi", "hung", "failed"]
     gpu_problem: str | None = None
     gpus: tuple[GpuUse, ...] = ()
+    unseen: dict[str, Holder | None] = dataclasses.field(default_factory=dict)
+    """Leases of devices that nvidia-smi does not tell of, as where it fails, by the name of their file."""
     queue: tuple[Holder, ...] = ()
     """Who waits for GPUs, first first."""
     unsigned: int = 0

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from orchestrator.report.top_text import top_text
 from remote_payload.leases import Leases
+from remote_payload.schema import RunState
 from remote_payload.schema.top import TopRequest
 from remote_payload.schema.waiting import Holder
 from tests.payload.rig import NONCE, Rig
@@ -91,5 +93,13 @@ def test_leases_that_cannot_be_read_are_told(rig: Rig, tmp_path: Path, tool: str
 
 
 def test_a_host_without_the_tool(rig: Rig, tmp_path: Path) -> None:
+    ours = Leases(tmp_path / "leases", holder("r1", os.getpid()))
+    ours.take(["GPU-aaaa"], 1)
     facts = asked(rig, tmp_path / "leases", "/usr/bin:/bin")
     assert (facts.gpu_answer, facts.gpus) == ("no_nvidia_smi", ())
+    assert {name: who.run_id for name, who in facts.unseen.items()} == {"GPU-aaaa": "r1"}
+    queued = RunState(run_id="r2", sequence=0, phase="queued")
+    text = top_text("gpu1", facts, [queued])
+    assert "leased, and not told of by nvidia-smi: GPU-aaaa: ann, r1, for " in text
+    assert "unknown" not in text
+    ours.close()
