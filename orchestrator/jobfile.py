@@ -26,6 +26,8 @@ MAX_DIGITS = 6
 """Of a layer's number: far more than any model has, far less than Python refuses to read."""
 ADDED = ("server_args", "server_environment")
 """Settings whose flags, a word each, come after the words of the layers below instead of in their place."""
+FOLDERS = ("model", "draft", "target")
+"""Settings that a `/` at their end makes no other: `~/target/` is `~/target`, in every list and comparison."""
 BUNDLED = "jobs/"
 """How the sources of the tool's own defaults begin."""
 UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
@@ -207,6 +209,8 @@ def parsed(key: str, value: object, source: str) -> object:
         return parse_states(value, source)
     if key == "max_memory_bytes" and isinstance(value, str):
         return parse_size(value, source)
+    if key in FOLDERS and isinstance(value, str):
+        return value.rstrip("/") or value
     return value
 
 

@@ -138,6 +138,15 @@ def test_a_chain_has_one_number_of_draft_tokens_whatever_is_asked() -> None:
     assert [one.reason for one in twice.skipped] == ["the file has it more than once at concurrency 4"]
 
 
+def test_a_slash_at_the_end_makes_no_other_model() -> None:
+    found = expanded({**BENCH, "baseline": False, "grid": {"draft": ["~/d", "~/d/"], "num_steps": [1]}})
+    assert words(found) == ["draft ~/d, num_steps 1, concurrency 1"]
+    file = from_table({"job": "bench", "base": {"model": "~/m/", "draft": "/"}, "grid": {"num_steps": [1]}}, "s")
+    base = sweeping.wanted(file, {}, Config(), "gpu1").base
+    assert isinstance(base, BenchJob)
+    assert (base.model, base.draft) == ("~/m", "/")
+
+
 def test_the_number_of_combinations_is_known_before_they_are_made() -> None:
     hundred = list(range(1, 101))
     with pytest.raises(JobFileError, match="at most 100000 combinations, found: 1000000 or more"):
