@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from orchestrator.cli import showing
+from orchestrator.cli import console, showing
 from orchestrator.cli import sweep_many as many
 from orchestrator.cli import sweep_many_launch as many_launch
 from orchestrator.cli.ending import require_going
@@ -74,12 +74,20 @@ def resume(*, skip_failed: bool, prune: bool, dead: tuple[str, ...], mix_classes
         return
     if dead or mix_classes:
         raise UsageError("--host-is-dead and --mix-classes are for a sweep over several hosts")
+    from orchestrator.sweep.pruning import nothing_said
     from orchestrator.sweep.remaining import remaining
     from orchestrator.sweep_report import table_of
 
     def made(earlier: "Asked", store: "Store") -> "SweepJob":
-        hopeless = {one.point_id: one.reason for one in table_of(earlier, store).proposals} if prune else {}
         run_id = earlier.record.run_id
+        hopeless = {}
+        if prune:
+            table = table_of(earlier, store)
+            hopeless = {one.point_id: one.reason for one in table.proposals}
+            if not hopeless:
+                console.note(
+                    f"--prune leaves nothing out: sweep `{run_id}` rules nothing out, {nothing_said(table.chains)}"
+                )
         return remaining(earlier.job, run_id, earlier.progress, skip_failed=skip_failed, hopeless=hopeless)
 
     _launch(made, **asked)
