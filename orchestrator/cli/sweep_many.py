@@ -61,16 +61,18 @@ def grouped(
     """The group, sessions on its hosts or those named (and on `more`), and what kept a host from telling of it."""
     from orchestrator import config
     from orchestrator.store.groups import load_group
-    from orchestrator.sweep_groups.members import found_on
+    from orchestrator.sweep_groups.finding import found_on
 
     store, settings = open_store(), config.load(config.here())
     asked = () if host_name is None else named(host_name)
     known = None if len(asked) > 1 else load_group(store.home, run_id)
-    if known is not None and (strange := [name for name in asked if name not in known.hosts]):
-        raise UsageError(f"--host: no share of sweep `{run_id}` is on: {strange[0]}")
+    if known is not None and not {*asked} <= {*known.hosts}:
+        known = None  # another laptop may have given that host a share since
     names = asked or (() if known is None else known.hosts)
     with opened(tuple(dict.fromkeys((*names, *more))), settings, tell, accept_new=accept_new) as hosts:
         group, errors = (known, {}) if known is not None else found_on(run_id, hosts, store)
+        if len(asked) == 1 and asked[0] not in group.hosts and not errors:
+            raise UsageError(f"--host: no share of sweep `{run_id}` is on: {asked[0]}")
         yield group, hosts, errors
 
 

@@ -55,6 +55,7 @@ def resume(run_id: str, host_name: str | None, *, dead: Sequence[str], **asked: 
     from orchestrator import config
     from orchestrator.store.groups import keep_group, load_group
     from orchestrator.sweep_groups import going_on, members
+    from orchestrator.sweep_groups.finding import newest
 
     store, settings = open_store(), config.load(config.here())
     takers = () if host_name is None else named(host_name)
@@ -68,8 +69,9 @@ def resume(run_id: str, host_name: str | None, *, dead: Sequence[str], **asked: 
     load_group(store.home, run_id)
     with (
         watching(as_json=asked["as_json"]) as tell,
-        grouped(run_id, None, tell, accept_new=asked["accept_new"], more=takers) as (group, hosts, _),
+        grouped(run_id, None, tell, accept_new=asked["accept_new"], more=takers) as (kept, hosts, _),
     ):
+        group = newest(kept, hosts, store, but=dead)
         found = going_on.declared_dead(members.ask(group, hosts, store), dead)
         for member in found:
             if member.part.is_dead:

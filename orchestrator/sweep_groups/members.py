@@ -1,12 +1,11 @@
-"""The shares of a group as their hosts tell them: launched, asked, and found again from another laptop."""
+"""The shares of a group as their hosts tell them: launched, and asked."""
 
 import contextlib
 import dataclasses
-import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from orchestrator import pipeline, sweeping
+from orchestrator import sweeping
 from orchestrator.errors import (
     ClaimedError,
     Eagle3Error,
@@ -20,10 +19,9 @@ from orchestrator.records.group import GroupShare, SweepGroup
 from orchestrator.remote.session import HostSession
 from orchestrator.several_hosts import Several, told_by
 from orchestrator.store import Store
-from orchestrator.store.groups import is_group, keep_group, load_group
+from orchestrator.store.groups import keep_group, load_group
 from orchestrator.sweep.group import Part
 from orchestrator.sweep.standing import progress_of
-from orchestrator.sweep_groups.planning import share_of
 from orchestrator.sweeping import Asked
 from remote_payload.schema import SweepJob, job_from_json
 from remote_payload.schema.waiting import Waiting
@@ -184,45 +182,3 @@ def job_of(share: GroupShare) -> SweepJob:
     job = job_from_json(share.job_json)
     assert isinstance(job, SweepJob)
     return job
-
-
-def found_on(group_id: str, hosts: Several, store: Store) -> tuple[SweepGroup, dict[str, Eagle3Error]]:
-    """The group as its hosts tell it, over what is known here; by host what kept one from telling.
-
-    Kept here, so that from now on this laptop knows it. Raises NotFoundError where no host has a share.
-    """
-    answers = hosts.each(lambda session: _shares_on(session, group_id, store))
-    known_here = load_group(store.home, group_id) if is_group(store.home, group_id) else None
-    found = {share.share_id: share for share in (() if known_here is None else known_here.shares)}
-    for some in answers.found.values():
-        for share in some:
-            found.setdefault(share.share_id, share)
-    if not found:
-        if answers.errors:
-            raise next(iter(answers.errors.values()))
-        raise NotFoundError(f"none of the hosts {', '.join(hosts.names)} has a share of a sweep: {group_id}")
-    shares = tuple(sorted(found.values(), key=lambda share: share.number))
-    first = first_hosts(shares)
-    numbers = {share.number for share in shares}
-    missing = tuple(
-        f"share {number} of {len(first)}, launched on `{name}`: none of the hosts asked has it"
-        for number, name in enumerate(first, start=1)
-        if number not in numbers
-    )
-    if known_here is None:
-        group = SweepGroup(group_id=group_id, created_unix_s=time.time(), shares=shares, missing=missing)
-    else:
-        group = dataclasses.replace(known_here, shares=shares, missing=missing)
-    keep_group(store.home, group)
-    return group, dict(answers.errors)
-
-
-def _shares_on(session: HostSession, group_id: str, store: Store) -> list[GroupShare]:
-    answer = pipeline.status(session, None, store, prefix=f"{group_id}.h")
-    found = []
-    for spec in answer.specs:
-        job = job_from_json(spec.job_json) if spec.job_kind == "sweep" else None
-        if isinstance(job, SweepJob) and job.share is not None and job.share.group_id == group_id:
-            one = share_of(job, session.name, f"{session.destination} {session.host.root}", spec.settings)
-            found.append(dataclasses.replace(one, is_launched=True))
-    return found

@@ -24,7 +24,7 @@ def identify(request: IdentifyRequest, send: Send) -> None:
 
 
 def digest_of(path: str) -> str | None:
-    """The identity of a file, or of a folder's files, those of its subfolders among them; None where there is neither."""
+    """The identity of a file, or of a folder with its subfolders; None where there is neither."""
     place = Path(os.path.expanduser(path))
     try:
         files = [place] if place.is_file() else _files(place, DEEPEST)
