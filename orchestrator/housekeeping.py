@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-from orchestrator.errors import ProtocolError
+from orchestrator.errors import Eagle3Error, ProtocolError
 from orchestrator.following import ANSWER_S
 from orchestrator.remote.session import HostSession
 from orchestrator.remote.verbs import new_nonce
-from orchestrator.store import Store
+from orchestrator.store import RunSummary, Store
 from remote_payload.schema import TERMINAL_PHASES
 from remote_payload.schema.frames import GcFrame
 from remote_payload.schema.housekeeping import GcItem, GcRequest, GcRules, GcTotals, HomeRun
@@ -29,7 +29,7 @@ class Garbage:
 def collect_garbage(session: HostSession, store: Store, rules: GcRules, *, apply: bool) -> Garbage:
     """Ask the host what may go by these rules; with `apply` it goes. Raises HostError, ProtocolError."""
     request = GcRequest(
-        nonce=new_nonce(), root=session.host.root, rules=rules, home=at_home(session.name, store), apply=apply
+        nonce=new_nonce(), root=session.host.root, rules=rules, home=at_home(session, store), apply=apply
     )
     items: list[GcItem] = []
     totals = None
@@ -44,8 +44,8 @@ def collect_garbage(session: HostSession, store: Store, rules: GcRules, *, apply
     return Garbage(items=tuple(items), totals=totals, applied=apply)
 
 
-def at_home(host_name: str, store: Store) -> tuple[HomeRun, ...]:
-    """Runs of this host that are over and here, by what a listing tells; one that cannot be read here is not."""
+def at_home(session: HostSession, store: Store) -> tuple[HomeRun, ...]:
+    """Runs of this host, by whatever name it was reached, that are over and here; one that cannot be read is not."""
     return tuple(
         HomeRun(
             run_id=run.run_id,
@@ -53,5 +53,16 @@ def at_home(host_name: str, store: Store) -> tuple[HomeRun, ...]:
             whole=store.run_dir(run.run_id).manifest.is_file(),
         )
         for run in store.list()
-        if run.host == host_name and run.phase in TERMINAL_PHASES and run.created_unix_s is not None
+        if run.phase in TERMINAL_PHASES and run.created_unix_s is not None and _is_of(run, session, store)
     )
+
+
+def _is_of(run: RunSummary, session: HostSession, store: Store) -> bool:
+    """Whether it was launched under this root of this host. Its moment of creation is compared by the host itself."""
+    if run.host == session.name:
+        return True
+    try:
+        host = store.load_exact(run.run_id).host
+    except Eagle3Error:
+        return False
+    return (host.destination, host.root) == (session.destination, session.host.root)

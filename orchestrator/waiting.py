@@ -141,7 +141,10 @@ def start_words(waiting: Waiting) -> str | None:
         return f"{waiting.start_local.replace('T', ' ')} by the host's clock and zone"
     if waiting.start_unix_s is None:
         return None
-    laptop = time.strftime("%Y-%m-%d %H:%M %Z", time.localtime(waiting.start_unix_s))
+    here = time.localtime(waiting.start_unix_s)
+    laptop = time.strftime("%Y-%m-%d %H:%M %Z", here)
+    if here.tm_zone == "UTC":
+        return laptop
     return f"{laptop} (this laptop's zone; {time.strftime('%H:%M UTC', time.gmtime(waiting.start_unix_s))})"
 
 

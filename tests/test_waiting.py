@@ -162,6 +162,12 @@ def test_whose_clock_is_meant_is_said() -> None:
     assert start_words(Waiting(gpus=1)) is None
 
 
+def test_a_laptop_on_utc_says_the_time_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    assert start_words(Waiting(start_unix_s=1_796_076_000.0)) == "2026-11-30 22:00 UTC"
+
+
 def test_going_on_asks_for_as_many_gpus_and_not_for_the_time() -> None:
     earlier = Waiting(start_local="22:00", after=("r1",), gpus=2, when_free=True)
     assert same_gpus(earlier) == Waiting(gpus=2, when_free=True)

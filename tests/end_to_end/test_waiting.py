@@ -28,7 +28,8 @@ def phase(server: SshServer, run_id: str) -> str:
 def test_one_after_the_other_and_at_a_time(laptop: Laptop, server: SshServer) -> None:
     late = laptop.run(*RUN, "--run-id", "late", "--at", "2099-12-24 22:00 UTC", "--detach")
     assert late.code == 0, late.err
-    assert "starts at 2099-12-24 22:00 UTC (this laptop's zone; 22:00 UTC)" in late.err
+    assert "starts at 2099-12-24 22:00 UTC" in late.err
+    assert "zone" not in late.err
     wait_for(lambda: phase(server, "late") == "queued")
     told = laptop.run("status", "late")
     assert "starts at 2099-12-24 22:00:00 UTC (the host's time)" in told.out, told.out
