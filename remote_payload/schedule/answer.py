@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from remote_payload.claim import absolute_root, make_folders
+from remote_payload.failure import JobFailure
 from remote_payload.frames import Send
 from remote_payload.launch import check
 from remote_payload.refusal import Refusal, disk_refusal
@@ -17,7 +18,7 @@ from remote_payload.schedule import engines
 from remote_payload.schedule.folder import ScheduleDir, folders, locked_file
 from remote_payload.schedule.history import GRACE_S, counts, note_steps_and_missed, read_history
 from remote_payload.schedule.times import next_after, use_the_systems_zone
-from remote_payload.schema import LaunchRequest, RunState
+from remote_payload.schema import LaunchRequest, RunSpec, RunState
 from remote_payload.schema.cron import parse_cron
 from remote_payload.schema.frames import ScheduleFrame
 from remote_payload.schema.schedule import Engine, Occasion, Schedule, ScheduleRequest, Standing
@@ -71,6 +72,7 @@ def _add(request: ScheduleRequest, root: Path, archive: Path) -> ScheduleDir:
         _require_here(known)
         engines.install(folder, known)
         return folder
+    _require_gpus(request.spec)
     schedule = Schedule(
         schedule_id=folder.schedule_id,
         cron=request.cron,
@@ -91,6 +93,19 @@ def _add(request: ScheduleRequest, root: Path, archive: Path) -> ScheduleDir:
         folder.remove()
         raise
     return folder
+
+
+def _require_gpus(spec: RunSpec) -> None:
+    """Raises Refusal where the host can never give the GPUs that every run will ask for."""
+    if spec.waiting is None or not spec.waiting.gpus or spec.slurm is not None:
+        return
+    from remote_payload.gpu_queue import GpuQueue  # noqa: PLC0415 - few schedules ask for GPUs
+
+    try:
+        GpuQueue(spec, spec.waiting, lambda _: None, lambda _: None).look()
+    except JobFailure as problem:
+        failure = problem.failure
+        raise Refusal("schedule_refused", f"no run of it could ever start: {failure.message}", failure.hint) from None
 
 
 def _of_slurm(environ: Mapping[str, str]) -> dict[str, str]:

@@ -23,3 +23,18 @@ def test_a_unit_that_had_no_room_to_start_says_so() -> None:
     text = " ".join(progress_text("night", "gpu1", job, progress_of(job, [attempt], "failed"), 100).split())
     assert f"block {unit.block}: no room to create its folder" in text
     assert text.count("no room") == len(unit.points)
+
+
+def test_a_unit_that_was_taken_back_into_the_queue_waits() -> None:
+    job = planned()
+    unit = job.units[0]
+    attempt = SweepAttempt(
+        unit_id=unit.unit_id,
+        attempt=0,
+        run_id=f"night.{unit.unit_id}.0",
+        block=unit.block,
+        phase="queued",
+        points=tuple(PointOutcome(point_id=point, end="not_reached") for point in unit.points),
+        started_unix_s=1.0,
+    )
+    assert progress_of(job, [attempt], "running").counts["running"] == 0

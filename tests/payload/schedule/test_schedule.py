@@ -18,8 +18,10 @@ from remote_payload.schedule.history import at_this_moment, note
 from remote_payload.schema import SelftestJob, to_json
 from remote_payload.schema.schedule import Occasion, Schedule, ScheduleRequest
 from remote_payload.schema.slurm import SlurmSettings
+from remote_payload.schema.waiting import Waiting
 from tests.payload.rig import NONCE, Rig
 from tests.support.engines import crontab_at, environment, made, systemctl_at
+from tests.support.made_smi import MadeSmi
 from tests.support.patience import wait_for
 
 FOREIGN = b'# m\xffne\nMAILTO=""\r\nCRON_TZ=Asia/Tokyo\n17 3 * * *\ttrue \\% "x"\n\n'
@@ -153,6 +155,22 @@ def test_slurm_is_asked_as_the_login_asks_it(rig: Rig, tmp_path: Path, table: Pa
     for line in ("SLURM_CONF=/etc/other/slurm.conf", "SBATCH_ACCOUNT=lab", "LD_LIBRARY_PATH=/opt/slurm/lib"):
         assert line in seen
     assert "s3cret" not in folder_of(rig).record.read_text()
+
+
+def test_gpus_that_the_host_will_never_have_are_refused(rig: Rig, tmp_path: Path, table: Path) -> None:
+    path = {"PATH": f"{MadeSmi(tmp_path).path}:{environment(tmp_path)['PATH']}"}
+    wish = Waiting(gpus=9, leases=str(tmp_path / "leases"))
+    refused = ask(
+        rig, tmp_path, "add", cron="0 22 * * *", spec=rig.spec("nightly", waiting=wish), env=path, exit_code=1
+    )
+    assert refused.code == "schedule_refused"
+    assert "9 GPUs asked for, this host shows 2" in refused.message
+    assert not table.exists()
+    fits = dataclasses.replace(wish, gpus=2)
+    (standing,) = ask(
+        rig, tmp_path, "add", cron="0 22 * * *", spec=rig.spec("nightly", waiting=fits), env=path
+    ).standings
+    assert standing.installed
 
 
 def test_one_that_still_runs_is_not_joined_by_another(rig: Rig, tmp_path: Path, table: Path) -> None:
