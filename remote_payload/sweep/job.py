@@ -14,7 +14,7 @@ from remote_payload import leftovers
 from remote_payload.failure import JobFailure
 from remote_payload.refusal import Refusal
 from remote_payload.rundir import RunDir
-from remote_payload.runstate import current_state, read_spec
+from remote_payload.runstate import current_state
 from remote_payload.schema import (
     Event,
     Failure,
@@ -25,11 +25,9 @@ from remote_payload.schema import (
     SweepAttempt,
     SweepJob,
     SweepUnit,
-    job_from_json,
 )
-from remote_payload.schema.sweep import PointEnd
 from remote_payload.sweep.ledger import Ledger, read_ledger
-from remote_payload.sweep.outcome import outcomes_of
+from remote_payload.sweep.outcome import ends_of_adopted, outcomes_of
 from remote_payload.sweep.unit import Place, spec_of, start, unit_run_id, until_over
 from remote_payload.sweep.wanted import Wanted, job_for
 
@@ -120,7 +118,7 @@ class _Driver:
             state = until_over(run, lambda: self._is_stopped)
             if state.phase == "lost":
                 leftovers.end(run, LEFTOVER_GRACE_S, LOOK_S)
-            ended = self._end(began, state, _ends_of_adopted(unit, state, run))
+            ended = self._end(began, state, ends_of_adopted(unit, state, run))
         except Refusal:
             return ()
         measured = tuple(outcome.point_id for outcome in ended.points if outcome.end == "measured")
@@ -194,19 +192,6 @@ class _Driver:
 
     def _warn(self, name: str, message: str) -> None:
         self._report(Event(time_unix_s=time.time(), kind="warning", name=name, message=message))
-
-
-def _ends_of_adopted(unit: SweepUnit, state: RunState, run: RunDir) -> tuple[PointOutcome, ...]:
-    """How the unit's points ended in a run that was started for these and others, by the ledger of its own sweep."""
-    ledger = read_ledger(RunDir(run.path.with_name(run.path.name.rsplit(".", 2)[0])))
-    told = next((one for one in ledger if one.run_id == run.path.name), None)
-    ids = unit.points if told is None else tuple(outcome.point_id for outcome in told.points)
-    try:
-        found = {one.point_id: one for one in outcomes_of(ids, job_from_json(read_spec(run).job_json), state, run)}
-    except (OSError, Refusal, ValueError):  # its spec is gone, or it had other loads than are known
-        found = {}
-    lacking: PointEnd = "cancelled" if state.phase == "cancelled" else "not_reached"
-    return tuple(found.get(point, PointOutcome(point_id=point, end=lacking)) for point in unit.points)
 
 
 def _unstarted(run_id: str, message: str, hint: str | None) -> RunState:

@@ -8,9 +8,12 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from remote_payload.refusal import Refusal
 from remote_payload.rundir import RunDir
-from remote_payload.schema import BenchJob, Job, PointOutcome, RunState
+from remote_payload.runstate import read_spec
+from remote_payload.schema import BenchJob, Job, PointOutcome, RunState, SweepUnit, job_from_json
 from remote_payload.schema.sweep import PointEnd
+from remote_payload.sweep.ledger import read_ledger
 
 LOAD_BEGINS = ("warm-up", "harness")
 """The phases of a served benchmark with which a load begins: by our own client, or by SGLang's tool."""
@@ -35,6 +38,19 @@ def outcomes_of(
     if lost == "cancelled":
         ends = tuple("measured" if end == "measured" else "cancelled" for end in ends)
     return tuple(PointOutcome(point_id=point, end=end) for point, end in zip(points, ends, strict=True))
+
+
+def ends_of_adopted(unit: SweepUnit, state: RunState, run: RunDir) -> tuple[PointOutcome, ...]:
+    """How the unit's points ended in a run that was started for these and others, by the ledger of its own sweep."""
+    ledger = read_ledger(RunDir(run.path.with_name(run.path.name.rsplit(".", 2)[0])))
+    told = next((one for one in ledger if one.run_id == run.path.name), None)
+    ids = unit.points if told is None else tuple(outcome.point_id for outcome in told.points)
+    try:
+        found = {one.point_id: one for one in outcomes_of(ids, job_from_json(read_spec(run).job_json), state, run)}
+    except (OSError, Refusal, ValueError):  # its spec is gone, or it had other loads than are known
+        found = {}
+    lacking: PointEnd = "cancelled" if state.phase == "cancelled" else "not_reached"
+    return tuple(found.get(point, PointOutcome(point_id=point, end=lacking)) for point in unit.points)
 
 
 def ends_of_loads(loads: int, repeats: int, finished: int, begun: int) -> tuple[PointEnd, ...]:
