@@ -114,13 +114,10 @@ def _counts(later: RunDir) -> bool:
     """Whether more may come of it, or something did."""
     try:
         state = current_state(later)
+        is_open = state is None or not state.is_terminal  # None: entered, and about to start
     except Refusal:
-        state = None
-    if drivers(later):
-        return True
-    if state is None:
-        return False
-    return not state.is_terminal or any(_measured(one, later) for one in read_ledger(later))
+        is_open = False
+    return is_open or bool(drivers(later)) or any(_measured(one, later) for one in read_ledger(later))
 
 
 def _measured(attempt: SweepAttempt, sweep: RunDir) -> bool:
