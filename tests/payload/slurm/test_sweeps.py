@@ -104,7 +104,7 @@ def test_a_submission_whose_answer_came_late_is_not_run_beside_the_next(
     (tmp_path / "late.sh").write_text(script_of(rig.run("s1"), rig.pyz))
     sbatch.unlink()
     launch(rig, job, slurm=SETTINGS)
-    orphan = slurm.run("sbatch", "--parsable", "--array=0-1", str(tmp_path / "late.sh")).strip()
+    orphan = slurm.run("sbatch", "--parsable", "--array=0-1", "--output=/dev/null", str(tmp_path / "late.sh")).strip()
     until(lambda: state_of(rig, "s1").is_terminal, "the sweep's end")
     until(lambda: slurm.run("squeue", "-h", "-o", "%A") == "", "the end of the other array")
     array = rig.state("s1").slurm
