@@ -208,6 +208,7 @@ def go_on(asked: Asked, session: HostSession, job: SweepJob, *, allow_drift: boo
         identity,
         (spec.payload_sha256, session.payload_sha256),
         (spec.environment, dict(session.host.environment)),
+        (spec.python, session.host.python),
     )
     if found and not allow_drift:
         raise InvalidRunError(

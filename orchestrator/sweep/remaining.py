@@ -70,9 +70,17 @@ def _only(unit: SweepUnit, points: Sequence[str], adopt: str | None) -> SweepUni
 
 
 def drifted(
-    earlier: SweepJob, identity: Sequence[PathIdentity], payloads: tuple[str, str], environments: tuple[object, object]
+    earlier: SweepJob,
+    identity: Sequence[PathIdentity],
+    payloads: tuple[str, str],
+    environments: tuple[object, object],
+    pythons: tuple[str, str | None],
 ) -> tuple[str, ...]:
-    """What is not as it was when the earlier sweep was planned, a sentence each; pairs are (then, now)."""
+    """What is not as it was when the earlier sweep was planned, a sentence each; pairs are (then, now).
+
+    `pythons`: as it ran, and as eagle3.toml names it now, None where it names none. What is installed in it is not
+    looked at.
+    """
     then = {one.path: one.digest for one in earlier.identity}
     found = [
         f"what lies under {one.path} on the host is another than it was"
@@ -83,4 +91,7 @@ def drifted(
         found.append(f"the tool's payload is another: {payloads[0][:12]} then, {payloads[1][:12]} now")
     if environments[0] != environments[1]:
         found.append("the host's `environment` in eagle3.toml is another")
+    ran, named = pythons
+    if named is not None and "/" in named and not ran.endswith(named.removeprefix("~")):
+        found.append(f"the interpreter is another: {ran} then, {named} now")
     return tuple(found)

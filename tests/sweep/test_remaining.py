@@ -152,7 +152,11 @@ def test_what_is_left_of_a_start_has_its_own_loads_and_a_running_one_is_adopted(
 
 def test_drift_is_told_by_what_drifted() -> None:
     job = dataclasses.replace(planned(), identity=AROUND.identity)
-    assert drifted(job, AROUND.identity, ("a", "a"), ({}, {})) == ()
-    found = drifted(job, (PathIdentity(path="/m", digest="2"),), ("a", "b"), ({}, {"X": "1"}))
-    assert len(found) == 3
+    ran = "/home/me/venv/bin/python"
+    for named in (None, ran, "~/venv/bin/python", "python3"):
+        assert drifted(job, AROUND.identity, ("a", "a"), ({}, {}), (ran, named)) == ()
+    now = (PathIdentity(path="/m", digest="2"),)
+    found = drifted(job, now, ("a", "b"), ({}, {"X": "1"}), (ran, "/usr/bin/python3"))
+    assert len(found) == 4
+    assert found[3] == f"the interpreter is another: {ran} then, /usr/bin/python3 now"
     assert found[0] == "what lies under /m on the host is another than it was"
