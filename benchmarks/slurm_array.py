@@ -35,7 +35,7 @@ def measure(options: Options) -> list[Line | Skipped]:
         python = _submitit()
     except subprocess.CalledProcessError as error:
         return [Skipped(what=WHAT, why=f"submitit could not be installed: {error}")]
-    with tempfile.TemporaryDirectory(prefix="eagle3-benchmark-") as name, running_slurm(Path(name) / "slurm") as slurm:
+    with tempfile.TemporaryDirectory(prefix="eagle3-benchmark-") as name, running_slurm() as slurm:
         folder = Path(name)
         folder.chmod(0o755)  # the nodes' daemons look into it
         alone = laptop(folder)

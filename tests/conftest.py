@@ -15,6 +15,7 @@ hypothesis.settings.load_profile("unhurried")
 os.environ.pop("COLUMNS", None)
 
 
+@pytest.hookimpl(tryfirst=True)  # before the plugin that shares tests out reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests with real infrastructure stay together where processes share them: one cluster, one set of hosts a file."""
     for item in items:

@@ -20,8 +20,8 @@ SWEEP = '[sweep]\njob = "selftest"\n' + "".join(
 
 
 @pytest.fixture
-def slurm(tmp_path: Path) -> Iterator[Slurm]:
-    with running_slurm(tmp_path / "cluster") as running:
+def slurm() -> Iterator[Slurm]:
+    with running_slurm() as running:
         yield running
 
 

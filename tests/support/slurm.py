@@ -1,6 +1,6 @@
 """A real Slurm on this machine: munged, slurmctld and three nodes, everything under one folder; stopped by pid.
 
-    with running_slurm(tmp_path) as slurm:
+    with running_slurm() as slurm:
         slurm.run("sbatch", "--wrap", "true")
         slurm.nodes[0].kill()                     # the power of a node fails
 
@@ -152,18 +152,19 @@ def needs_slurm() -> None:
 
 
 @contextlib.contextmanager
-def running_slurm(folder: Path, accounting: "Accounting | None" = None) -> Iterator[Slurm]:
-    """Start a cluster of three nodes with eight pretended GPUs each; everything it wrote lies in `folder`.
+def running_slurm(accounting: "Accounting | None" = None) -> Iterator[Slurm]:
+    """Start a cluster of three nodes with eight pretended GPUs each; everything it writes goes with it.
 
     `accounting` starts a data base: its lines of slurm.conf, and what is to be done once those are written.
     """
     needs_slurm()
-    for name in ("state", "spool"):
-        (folder / name).mkdir(parents=True)
-    folder.chmod(0o755)
-    slurm = Slurm(folder=folder)
-    with _alone():
-        yield from _lifetime(slurm, accounting)
+    # Not below a test's own folder: Slurm makes sockets in its spool, whose paths have at most 108 characters.
+    with _alone(), tempfile.TemporaryDirectory(prefix="e3r-slurm-", ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        for part in ("state", "spool"):
+            (folder / part).mkdir()
+        folder.chmod(0o755)
+        yield from _lifetime(Slurm(folder=folder), accounting)
 
 
 @contextlib.contextmanager

@@ -8,9 +8,9 @@ from tests.support.slurm import NODES, Slurm, running_slurm, until
 
 
 @pytest.fixture(scope="package")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Slurm]:
+def cluster() -> Iterator[Slurm]:
     """One cluster for all tests of the package."""
-    with running_slurm(tmp_path_factory.mktemp("slurm") / "cluster") as slurm:
+    with running_slurm() as slurm:
         yield slurm
 
 

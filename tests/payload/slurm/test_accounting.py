@@ -2,7 +2,6 @@
 
 import dataclasses
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -17,8 +16,8 @@ pytestmark = pytest.mark.infra
 
 
 @pytest.fixture
-def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Slurm]:
-    with running_slurm(tmp_path / "cluster", start_accounting) as running:
+def slurm(monkeypatch: pytest.MonkeyPatch) -> Iterator[Slurm]:
+    with running_slurm(start_accounting) as running:
         for name, value in running.environment.items():
             monkeypatch.setenv(name, value)
         yield running
