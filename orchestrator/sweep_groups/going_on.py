@@ -157,9 +157,10 @@ def _drift(session: HostSession, members: Sequence[Member], paths: tuple[str, ..
     spec = asked.record.spec
     payloads = (spec.payload_sha256, session.payload_sha256)
     if not own:
-        return drifted(SweepJob(base_json="{}", units=(), points=()), (), payloads, (None, None))
+        return drifted(SweepJob(base_json="{}", units=(), points=()), (), payloads, (None, None), ("", None))
     environments = (spec.environment, dict(session.host.environment))
-    return drifted(asked.job, identify(session, paths), payloads, environments)
+    pythons = (spec.python, session.host.python)
+    return drifted(asked.job, identify(session, paths), payloads, environments, pythons)
 
 
 def _nothing_left(members: Sequence[Member]) -> Eagle3Error:

@@ -3,6 +3,7 @@
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,7 @@ def cron(tmp_path: Path) -> Iterator[list[str]]:
         assert daemon.stderr is not None
         if daemon.stdout.readline() != b"ready\n":
             pytest.skip(f"needs the right to mount (root): {daemon.stderr.read().decode()}")
+        time.sleep(1.1)  # cron goes by its spool's time in whole seconds: a change in the second of its start is missed
         yield ["nsenter", f"--mount=/proc/{daemon.pid}/ns/mnt", "--"]
         daemon.terminate()
 
