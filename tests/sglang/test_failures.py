@@ -74,6 +74,7 @@ def test_a_drafter_of_another_width(asked: Asked, chain: dict[str, Any], tmp_pat
     assert list(schedulers()) == []
 
 
+@pytest.mark.slow
 def test_a_target_that_hands_no_states_over(
     asked: Asked, models: Models, chain: dict[str, Any], tmp_path: Path
 ) -> None:

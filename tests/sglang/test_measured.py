@@ -77,6 +77,7 @@ def test_a_drafter_whose_tensors_are_skipped(
     assert {item.output_ids for item in found.report.requests} <= set(known)  # lossless all the same
 
 
+@pytest.mark.slow
 def test_steps_that_sglang_chooses(asked: Asked, bench: Bench, models: Models) -> None:
     found = bench(asked(draft=str(models.std), max_prompts=2, requests=2))
     assert found.finding("SGLang chose 5 steps, topk 4, 8 draft tokens by itself for LlamaForCausalLM") == "note"
