@@ -21,7 +21,6 @@ from remote_payload.schema.schedule import LONGEST_ID, Engine, ScheduleRequest
 
 SECRETS_KINDS = ("bench", "sweep")
 """Jobs that may need a host's secrets; the others read files of the host alone."""
-MOST_COMING = 1000
 
 
 @dataclass(frozen=True, kw_only=True)

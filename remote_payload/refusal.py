@@ -1,22 +1,11 @@
 """A verb's refusal: what it answers instead of doing what was asked."""
 
 import errno
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from remote_payload.schema import ErrorFrame
-
-RefusalCode = Literal[
-    "bad_request",
-    "claimed_by_other_spec",
-    "no_such_run",
-    "root_not_writable",
-    "disk_full",
-    "supervisor_did_not_start",
-    "schedule_refused",
-    "sweep_goes_on",
-]
-
+    from remote_payload.schema.frames import RefusalCode
 
 MAKE_ROOM = "make room on the host, e.g. by `eagle3-remote gc --host NAME`, then try again"
 
@@ -24,7 +13,7 @@ MAKE_ROOM = "make room on the host, e.g. by `eagle3-remote gc --host NAME`, then
 class Refusal(Exception):  # noqa: N818 - an answer, not a bug
     """Carries the error frame to the one place that sends it (`verbs.answer`)."""
 
-    def __init__(self, code: RefusalCode, message: str, hint: str | None = None) -> None:
+    def __init__(self, code: "RefusalCode", message: str, hint: str | None = None) -> None:
         super().__init__(message)
         self.code, self.message, self.hint = code, message, hint
 

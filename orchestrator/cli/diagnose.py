@@ -9,6 +9,7 @@ import click
 from orchestrator.cli import console
 from orchestrator.cli.live import watching
 from orchestrator.cli.options import accept_new_option, host_option, open_session, open_store
+from orchestrator.cli.server_options import shape_options
 from orchestrator.cli.waiting import take_wish, waiting_options
 from orchestrator.errors import Eagle3Error, InvalidRunError, UsageError
 
@@ -38,13 +39,7 @@ CANNOT_TELL = 3
 @click.option("--heldout-merged", help="Merged JSONL of the held-out rows, on the host.")
 @click.option("--heldout-prompts", help="JSONL of prompts the drafter was not trained on, on the host.")
 @click.option("--prompts", help="JSONL of training prompts, on the host. Default: --merged.")
-@click.option("--num-steps", type=int, help="speculative_num_steps, as you serve it.")
-@click.option("--eagle-topk", type=int, help="speculative_eagle_topk.")
-@click.option("--num-draft-tokens", type=int, help="speculative_num_draft_tokens.")
-@click.option("--algorithm", help="speculative_algorithm.")
-@click.option("--tp", type=int, help="GPUs of tensor parallelism.")
-@click.option("--dtype", help="dtype of the target.")
-@click.option("--quantization", help="quantization of the target.")
+@shape_options("speculative_num_steps, as you serve it.")
 @click.option("--draft-quantization", help="Of the drafter.")
 @click.option("--server-arg", "server_args", multiple=True, help="One more word for sglang.launch_server, verbatim.")
 @click.option("--server-env", "server_environment", multiple=True, metavar="NAME=VALUE", help="For the server alone.")

@@ -1,21 +1,15 @@
 """`eagle3-remote run capture`: which states a running SGLang feeds its drafter."""
 
-from collections.abc import Callable
 from typing import Any
 
 import click
 
 from orchestrator.cli.launching import launch, launch_options
+from orchestrator.cli.options import Decorator
+from orchestrator.cli.server_options import shape_options
 
-Decorator = Callable[[Any], Any]
 SERVER: tuple[Decorator, ...] = (
-    click.option("--num-steps", type=int, help="speculative_num_steps, as it is passed on."),
-    click.option("--eagle-topk", type=int, help="speculative_eagle_topk."),
-    click.option("--num-draft-tokens", type=int, help="speculative_num_draft_tokens."),
-    click.option("--algorithm", help="speculative_algorithm."),
-    click.option("--tp", type=int, help="GPUs of tensor parallelism."),
-    click.option("--dtype", help="dtype of the target."),
-    click.option("--quantization", help="quantization of the target."),
+    shape_options("speculative_num_steps, as it is passed on."),
     click.option("--context-length", type=int, help="Longest context served."),
     click.option("--mem-fraction", type=float, help="mem_fraction_static."),
     click.option("--server-arg", "server_args", multiple=True, help="One more word for sglang.launch_server."),

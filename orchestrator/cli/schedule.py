@@ -10,6 +10,7 @@ from orchestrator.cli.groups import ToldGroup
 from orchestrator.cli.notify import notify_end, notify_option
 from orchestrator.cli.options import accept_new_option, host_option, json_option, open_session, tell_what_matters
 from orchestrator.errors import UsageError
+from remote_payload.schema.schedule import MOST_COMING
 
 if TYPE_CHECKING:
     from remote_payload.schema.frames import ScheduleFrame
@@ -38,7 +39,7 @@ def list_(host_name: str, *, accept_new: bool, as_json: bool) -> None:
 @schedule.command("next")
 @click.argument("schedule_id", metavar="SCHEDULE")
 @host_option(required=True)
-@click.option("--count", type=click.IntRange(1, 1000), default=5, show_default=True, help="So many times.")
+@click.option("--count", type=click.IntRange(1, MOST_COMING), default=5, show_default=True, help="So many times.")
 @accept_new_option
 @json_option
 def next_(schedule_id: str, host_name: str, count: int, *, accept_new: bool, as_json: bool) -> None:

@@ -29,6 +29,7 @@ def run(
     from orchestrator.store.groups import is_group
     from orchestrator.sweep_groups import members, planning
 
+    planning.require_same_points(wanted)
     if asked["dry_run"]:
         show_plans(planning.shares_of(wanted), as_json=asked["as_json"])
         return

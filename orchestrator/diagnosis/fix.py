@@ -38,11 +38,6 @@ class DrafterFix:
     valid_for: str | None = None
     """Versions of SGLang that the rule was seen in."""
 
-    @property
-    def config_lines(self) -> tuple[str, ...]:
-        """The patch's keys as lines of a config.json, for people."""
-        return tuple(f'"{key}": {json.dumps(value)}' for key, value in self.patch.items())
-
 
 def drafter_fix(result: StandaloneResult, wiring: WiringVerdict) -> DrafterFix | None:
     """The fix for what the test found; None where there is nothing to mend or nothing sure to mend it with."""

@@ -4,12 +4,11 @@ import dataclasses
 import hashlib
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from orchestrator import sweeping
-from orchestrator.config import Config
 from orchestrator.errors import (
     Eagle3Error,
     HostNotReadyError,
@@ -20,7 +19,6 @@ from orchestrator.records.group import GroupShare, SweepGroup
 from orchestrator.remote.session import HostSession
 from orchestrator.several_hosts import Several
 from orchestrator.sweep.classes import host_class
-from orchestrator.sweep.file import SweepFile
 from orchestrator.sweep.plan import Circumstances, paths_of, plan
 from orchestrator.sweep.points import Expanded
 from orchestrator.sweep.shares import split
@@ -59,13 +57,12 @@ def look(session: HostSession, paths: tuple[str, ...]) -> Looked:
     )
 
 
-def wanted_of(file: SweepFile, flags: Mapping[str, Any], config: Config, hosts: Sequence[str]) -> dict[str, Wanted]:
-    """The points for every host, the same for all. Raises JobFileError."""
-    found = {name: sweeping.wanted(file, flags, config, name) for name in hosts}
-    changes = {json.dumps([dict(point.changes) for point in one.expanded.points]) for one in found.values()}
+def require_same_points(wanted: Mapping[str, Wanted]) -> None:
+    """Raise JobFileError where the hosts' settings leave each another set of points: they could not be split."""
+    changes = {json.dumps([dict(point.changes) for point in one.expanded.points]) for one in wanted.values()}
     if len(changes) > 1:
-        raise JobFileError(f"{file.source}: the hosts' settings in eagle3.toml leave each another set of points")
-    return found
+        source = next(iter(wanted.values())).file.source
+        raise JobFileError(f"{source}: the hosts' settings in eagle3.toml leave each another set of points")
 
 
 def shares_of(wanted: Mapping[str, Wanted]) -> dict[str, Wanted]:

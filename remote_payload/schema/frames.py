@@ -64,21 +64,24 @@ class FileFrame(Record):
     data_base64: str
 
 
+RefusalCode = Literal[
+    "bad_request",
+    "claimed_by_other_spec",
+    "no_such_run",
+    "root_not_writable",
+    "disk_full",
+    "supervisor_did_not_start",
+    "schedule_refused",
+    "sweep_goes_on",
+]
+"""Why a verb did not do what was asked."""
+
+
 class ErrorFrame(Record):
     """The verb could not do what was asked; `code` is for programs, the rest for people."""
 
     kind: Literal["error"] = "error"
-    code: Literal[
-        "bad_request",
-        "claimed_by_other_spec",
-        "no_such_run",
-        "root_not_writable",
-        "disk_full",
-        "supervisor_did_not_start",
-        "schedule_refused",
-        "sweep_goes_on",
-        "payload_bug",
-    ]
+    code: Literal[RefusalCode, "payload_bug"]
     message: str
     hint: str | None = None
 

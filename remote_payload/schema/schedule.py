@@ -8,7 +8,8 @@ from remote_payload.schema.run import RunSpec, RunState, require_run_id
 
 LONGEST_ID = 50
 """Characters of a schedule's id; a run's has its time behind it, and a sweep's units theirs behind that."""
-MOST_SCHEDULES = 1000
+MOST_COMING = 1000
+"""Times to come that are told at once."""
 Engine = Literal["cron", "systemd"]
 """Whose clockwork: the user's crontab, or a timer of the user's systemd."""
 
@@ -100,7 +101,7 @@ class ScheduleRequest(Record):
             require_schedule_id(self.schedule_id)
         require(self.action == "show" or self.schedule_id is not None, "`schedule_id` is missing")
         require(self.action != "add" or (self.cron and self.spec), "`cron` and `spec` belong to `add`")  # type: ignore[arg-type]
-        require(0 <= self.coming <= 1000, f"`coming` must be 0..1000, found: {self.coming}")
+        require(0 <= self.coming <= MOST_COMING, f"`coming` must be 0..{MOST_COMING}, found: {self.coming}")
 
 
 class EngineAnswer(Record):

@@ -31,7 +31,6 @@ def test_the_storys_ids() -> None:
     assert fix is not None
     block = {"use_aux_hidden_state": True, "eagle_aux_hidden_state_layer_ids": [-1, 1, 3]}
     assert fix.patch == {"eagle_config": block}
-    assert fix.config_lines == (f'"eagle_config": {json.dumps(block)}',)
     assert fix.by_hand == ()
     assert "id + 1" in (fix.rule or "")
     assert "0.5.22" in (fix.valid_for or "")
