@@ -5,11 +5,13 @@ import random
 from collections import Counter
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestrator import sweeping
 from orchestrator.config import Config
+from orchestrator.errors import JobFileError
 from orchestrator.sweep.file import from_table
 from orchestrator.sweep.group import Key, Part, counts, left, measured_twice, of_host, told
 from orchestrator.sweep.moving import Target, given_to, moved
@@ -17,6 +19,7 @@ from orchestrator.sweep.plan import Circumstances, plan
 from orchestrator.sweep.points import Expanded
 from orchestrator.sweep.shares import split
 from orchestrator.sweep.standing import progress_of
+from orchestrator.sweep_groups.planning import require_same_points
 from remote_payload.schema import PathIdentity, PointOutcome, SweepAttempt, SweepJob, job_of_unit
 from remote_payload.schema.sweep import SweepShare
 
@@ -217,3 +220,10 @@ def test_one_host_put_together_keeps_every_measurement() -> None:
     assert {point.point_id for point in job.points} == {point.point_id for point in first[0].job.points}
     assert progress.counts == {"measured": len(part.progress.standings)}
     assert progress.is_over
+
+
+def test_hosts_whose_settings_leave_other_points_share_no_sweep() -> None:
+    fewer = dataclasses.replace(WANTED.expanded, points=WANTED.expanded.points[:-1])
+    require_same_points({"a": WANTED, "b": WANTED})
+    with pytest.raises(JobFileError, match="leave each another set of points"):
+        require_same_points({"a": WANTED, "b": dataclasses.replace(WANTED, expanded=fewer)})
