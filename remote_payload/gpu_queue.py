@@ -29,6 +29,7 @@ class GpuQueue:
         self._spec, self._wish, self._report, self._say = spec, wish, report, say
         self._leases: Leases | None = None
         self._touched_s = float("-inf")
+        self._passed_over: set[str] = set()
         self.meanwhile: Meanwhile | None = None
         """Called now and then while nvidia-smi is asked; what it raises ends the waiting."""
         self.environment: dict[str, str] = {}
@@ -67,7 +68,7 @@ class GpuQueue:
                 self._say(f"waits for {_gpus(wish.gpus)}: {why}")
                 pause(POLL_S)
                 self.keep()
-            leases.leave_queue()
+            leases.queue.leave()
         except OSError as error:
             hint = "set `leases` for this host in eagle3.toml to a folder on a local disk that all its users may write"
             raise machine_failure(f"the GPU leases cannot be used: {error}", hint=hint) from None
@@ -89,7 +90,7 @@ class GpuQueue:
     def _queued_up(self, leases: Leases) -> bool:
         """Whether there is a ticket now; who holds the queue's lock for long is waited for."""
         try:
-            leases.queue_up()
+            leases.queue.draw()
         except TimeoutError as busy:
             self._say(f"waits for the queue: {busy.strerror}")
             return False
@@ -98,9 +99,14 @@ class GpuQueue:
     def _try(self, leases: Leases) -> str | None:
         """Take the GPUs; why that cannot be, None = done."""
         try:
-            before = leases.before_us()
+            before = leases.queue.before()
         except TimeoutError as busy:
             return busy.strerror
+        for words in leases.queue.passed_over:
+            if words not in self._passed_over:
+                self._passed_over.add(words)
+                told = f"passed over in the queue for GPUs: {words}"
+                self._report(Event(time_unix_s=time.time(), kind="warning", name="ticket_passed_over", message=told))
         if before:
             return f"{_runs(len(before))} in the queue before this one, the first: {_name(before[0])}"
         found = self.usable(look_at_gpus(LOOK_S, parts=True, meanwhile=self.meanwhile), first=False)

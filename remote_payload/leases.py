@@ -1,8 +1,7 @@
-"""Leases of GPUs, and the queue of those who wait for them, for all users of a host.
+"""Leases of GPUs, for all users of a host; who takes them first is the queue's to say.
 
-A lease is the lock of a file named by the GPU's UUID; a place in the queue is the locked file of a ticket, named by
-when it was drawn (CLOCK_BOOTTIME, which all users share). Only the first of the queue takes GPUs, so a large wish is
-not starved by small ones. What the kernel freed - a lease or a ticket whose holder died - is free at once.
+A lease is the lock of a file named by the GPU's UUID. Only the first of the queue takes GPUs, so a large wish is not
+starved by small ones. What the kernel freed - a lease or a ticket whose holder died - is free at once.
 
 A lease is held by the run's worker, too: whoever kills the supervisor alone leaves the devices to the worker that still
 uses them.
@@ -12,17 +11,16 @@ import contextlib
 import dataclasses
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from remote_payload.gpu_choice import is_uuid
 from remote_payload.schema import SchemaError
 from remote_payload.schema.waiting import Holder
 from remote_payload.shared_lock import SharedLock, shared_folder
+from remote_payload.tickets import Queue
 
 _END = ".lease"
-_PATIENCE_S = 5.0
-"""For the queue's own lock, which is held for as long as it takes to list a folder."""
 _LOOKED_AT_S = 0.1
 """Somebody who looks whether a lease is held holds it shared for a moment."""
 
@@ -32,49 +30,25 @@ class Leases:
 
     def __init__(self, folder: Path, holder: Holder) -> None:
         self._folder = shared_folder(folder)
-        self._tickets = shared_folder(folder / "queue")
+        self.queue = Queue(folder, holder)
+        """Its place among those who wait."""
         self._holder = holder
-        self._ticket: SharedLock | None = None
         self._held: dict[str, SharedLock] = {}
 
     def close(self) -> None:
         """Give back every lease and the place in the queue."""
-        self.leave_queue()
+        self.queue.leave()
         for lock in self._held.values():
             lock.close()
         self._held = {}
 
     def touch(self) -> None:
         """Keep those who clean old files away, from the folders too."""
-        for folder in (self._folder, self._tickets):
-            with contextlib.suppress(OSError):  # another user's, where only its owner may
-                os.utime(folder)
-        for lock in (*self._held.values(), *([self._ticket] if self._ticket else [])):
+        with contextlib.suppress(OSError):  # another user's, where only its owner may
+            os.utime(self._folder)
+        for lock in self._held.values():
             lock.touch()
-
-    def queue_up(self) -> None:
-        """Draw a ticket."""
-        with self._counter():
-            drawn_ns = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
-            ticket = SharedLock(self._tickets / f"{drawn_ns:020d}-{os.getuid()}-{os.getpid()}")
-            if not ticket.lock(_PATIENCE_S):  # somebody who looks holds it for a moment
-                raise TimeoutError(110, "the ticket cannot be locked", str(ticket.path))
-            ticket.sign(self._holder)
-            self._ticket = ticket
-
-    def leave_queue(self) -> None:
-        """Give the ticket back."""
-        if self._ticket is not None:
-            with contextlib.suppress(OSError):
-                self._ticket.path.unlink()
-            self._ticket.close()
-            self._ticket = None
-
-    def before_us(self) -> tuple[Holder | None, ...]:
-        """Who stands before this run: before its ticket, or in the whole queue where it has none."""
-        own = self._ticket.path.name if self._ticket is not None else "~"
-        with self._counter():
-            return tuple(holder for name, holder in _waiting(self._tickets, clean=True) if name < own)
+        self.queue.touch()
 
     def take(self, uuids: Sequence[str], count: int) -> dict[str, Holder | None] | None:
         """Lease `count` of these; None = done, else nothing is held and the answer says who has those not to be had.
@@ -114,16 +88,6 @@ class Leases:
         """The UUIDs leased."""
         return tuple(self._held)
 
-    @contextlib.contextmanager
-    def _counter(self) -> Iterator[None]:
-        lock = SharedLock(self._folder / "queue.lock")
-        try:
-            if not lock.lock(_PATIENCE_S):
-                raise TimeoutError(110, f"somebody holds the queue's lock for more than {_PATIENCE_S:g} s", lock.path)
-            yield
-        finally:
-            lock.close()
-
 
 def lease_holders(
     folder: Path, uuids: Sequence[str], problems: list[OSError] | None = None
@@ -156,26 +120,6 @@ def unseen_holders(folder: Path, uuids: Sequence[str], problems: list[OSError]) 
     names = sorted(name for name in os.listdir(folder) if name.endswith(_END) and name not in seen)  # noqa: PTH208
     uuids = [name.removesuffix(_END) for name in names]
     return lease_holders(folder, [uuid for uuid in uuids if is_uuid(uuid)], problems)
-
-
-def queue_of(folder: Path) -> tuple[Holder | None, ...]:
-    """Who waits, first first. Raises OSError."""
-    tickets = folder / "queue"
-    return tuple(holder for _, holder in _waiting(tickets, clean=False)) if tickets.is_dir() else ()
-
-
-def _waiting(tickets: Path, *, clean: bool) -> Iterator[tuple[str, Holder | None]]:
-    """Live tickets, first first. `clean`, under the queue's lock alone: remove our own dead ones."""
-    for name in sorted(os.listdir(tickets)):  # noqa: PTH208 - names only
-        try:
-            ticket = SharedLock(tickets / name, patience_s=0.0)
-        except OSError:
-            continue
-        if ticket.is_held():
-            yield name, ticket.read()
-        elif clean and ticket.path.stat().st_uid == os.getuid():
-            ticket.path.unlink(missing_ok=True)
-        ticket.close()
 
 
 def _file_name(uuid: str) -> str:

@@ -19,7 +19,8 @@ from remote_payload.schema.waiting import Holder
 _FLAGS = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 _MADE_S = 1.0
 """How long another user's file may be on its way from creation to the mode that lets us open it."""
-_TEXT_BYTES = 4096
+_SIGNED_BYTES = 4096
+_TEXT_BYTES = 1 << 20
 _SHARED = 0o1777
 
 
@@ -62,11 +63,16 @@ class SharedLock:
 
     def sign(self, holder: Holder) -> None:
         """Say who holds it; a full disk leaves it unsigned, and so does another name: it may be anybody's file."""
-        if os.fstat(self._descriptor).st_nlink > 1:
+        self.write(to_json(holder))
+
+    def write(self, text: str) -> None:
+        """Replace its text, of ASCII; not on a full disk, and not where it has another name: it may be anybody's."""
+        if not self.has_one_name:
             return
+        content = text.encode("ascii")
         with contextlib.suppress(OSError):
-            os.ftruncate(self._descriptor, 0)
-            os.pwrite(self._descriptor, to_json(holder).encode("ascii"), 0)
+            os.pwrite(self._descriptor, content, 0)
+            os.ftruncate(self._descriptor, len(content))
 
     def hand_down(self) -> None:
         """Let children that are started by fork and exec hold it, too: it is free when the last of them is gone."""
@@ -80,9 +86,31 @@ class SharedLock:
     def read(self) -> Holder | None:
         """Who signed it last; None = nobody, or unreadable."""
         try:
-            return from_json(Holder, os.pread(self._descriptor, _TEXT_BYTES, 0).decode("utf-8"))
+            return from_json(Holder, os.pread(self._descriptor, _SIGNED_BYTES, 0).decode("utf-8"))
         except (OSError, UnicodeDecodeError, SchemaError):
             return None
+
+    def text(self) -> str:
+        """What is written in it, so far as it is ASCII and not too long."""
+        try:
+            return os.pread(self._descriptor, _TEXT_BYTES, 0).decode("ascii", errors="ignore")
+        except OSError:
+            return ""
+
+    @property
+    def owner(self) -> int:
+        """The uid of who made the file."""
+        return os.fstat(self._descriptor).st_uid
+
+    @property
+    def inode(self) -> int:
+        """The number of the file itself, whatever its name."""
+        return os.fstat(self._descriptor).st_ino
+
+    @property
+    def has_one_name(self) -> bool:
+        """Whether it is known under this name alone."""
+        return os.fstat(self._descriptor).st_nlink <= 1
 
     def is_held(self) -> bool:
         """Whether somebody holds it now; never true of a lock that this very object holds."""

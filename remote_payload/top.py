@@ -9,11 +9,12 @@ from remote_payload import processes
 from remote_payload.frames import Send
 from remote_payload.gpu_choice import why_not
 from remote_payload.gpus import look_at_gpus
-from remote_payload.leases import lease_holders, queue_of, unseen_holders
+from remote_payload.leases import lease_holders, unseen_holders
 from remote_payload.schema import Gpu, GpuProcess
 from remote_payload.schema.frames import TopFrame
 from remote_payload.schema.top import GpuUse, TopFacts, TopRequest
 from remote_payload.schema.waiting import Holder
+from remote_payload.tickets import Standing, queue_of
 
 
 def top(request: TopRequest, send: Send) -> None:
@@ -22,7 +23,7 @@ def top(request: TopRequest, send: Send) -> None:
     folder, problems = Path(request.leases), list[OSError]()
     holders: dict[str, Holder | None] = {}
     unseen: dict[str, Holder | None] = {}
-    queue: tuple[Holder | None, ...] = ()
+    queue = Standing()
     try:
         if folder.exists():
             holders = lease_holders(folder, [gpu.uuid for gpu in found.gpus], problems)
@@ -37,8 +38,9 @@ def top(request: TopRequest, send: Send) -> None:
         gpu_problem=found.problem,
         gpus=tuple(_use(gpu, holders) for gpu in found.gpus),
         unseen=unseen,
-        queue=tuple(holder for holder in queue if holder is not None),
-        unsigned=sum(holder is None for holder in queue),
+        queue=tuple(place.holder for place in queue.places if place.holder is not None),
+        unsigned=sum(place.holder is None for place in queue.places),
+        passed_over=queue.passed_over,
         lease_problem="; ".join(map(str, problems)) or None,
     )
     send(TopFrame(facts=facts))

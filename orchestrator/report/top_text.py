@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from orchestrator.report.host_text import process_words
 from orchestrator.report.table import table
-from orchestrator.report.words import UNKNOWN, seconds, size
+from orchestrator.report.words import UNKNOWN, age, seconds, size
 from remote_payload.schema import RunState
 from remote_payload.schema.top import GpuUse, TopFacts
 from remote_payload.schema.waiting import Holder
@@ -29,7 +29,8 @@ def top_text(name: str, facts: TopFacts, runs: Sequence[RunState]) -> str:
         lines.append(f"leased, and not told of by nvidia-smi: {name_of}: {who}")
     if facts.lease_problem:
         lines += ["", f"! leases and queue cannot be read: {facts.lease_problem}"]
-    lines += ["", *_queue(facts, now_s), "", *_runs(runs, now_s)]
+    lines += ["", *_queue(facts, now_s), *(f"! passed over in the queue: {words}" for words in facts.passed_over)]
+    lines += ["", *_runs(runs, now_s)]
     return "\n".join(lines)
 
 
@@ -68,7 +69,8 @@ def _state(use: GpuUse, now_s: float) -> str:
 
 
 def _holder(holder: Holder, now_s: float) -> str:
-    return f"{holder.user}, {holder.run_id}, for {seconds(now_s - holder.since_unix_s)}"
+    since_s = now_s - holder.since_unix_s
+    return f"{holder.user}, {holder.run_id}, {'from now' if since_s < 0 else f'for {seconds(since_s)}'}"
 
 
 def _queue(facts: TopFacts, now_s: float) -> list[str]:
@@ -78,7 +80,7 @@ def _queue(facts: TopFacts, now_s: float) -> list[str]:
     for place, holder in enumerate(facts.queue, 1):
         free = "" if holder.min_free_bytes is None else f", {size(holder.min_free_bytes)} free"
         wants = f"{holder.gpus} GPU{'' if holder.gpus == 1 else 's'}{free}"
-        rows.append([str(place), wants, holder.user, holder.run_id, seconds(now_s - holder.since_unix_s)])
+        rows.append([str(place), wants, holder.user, holder.run_id, age(now_s - holder.since_unix_s)])
     more = [f"and {facts.unsigned} who did not sign"] if facts.unsigned else []
     return [*(table(rows) if facts.queue else ()), *more]
 
@@ -93,5 +95,5 @@ def _runs(runs: Sequence[RunState], now_s: float) -> list[str]:
             at = f" on {state.slurm.node}" if state.slurm.node else ""
             note = f"Slurm job {state.slurm.job_id}{at}{f': {note}' if note else ''}"
         since = None if state.started_unix_s is None else now_s - state.started_unix_s
-        rows.append([state.run_id, state.phase, "-" if since is None else seconds(since), note])  # not begun yet
+        rows.append([state.run_id, state.phase, "-" if since is None else age(since), note])  # not begun yet
     return table(rows)

@@ -80,6 +80,11 @@ def seconds(value: float | None) -> str:
     return f"{int(value // 3600)} h {int(value % 3600 // 60)} min" if value >= 5400 else f"{value / 60:.1f} min"
 
 
+def age(value: float | None) -> str:
+    """For how long something is so; what began after it was looked at, as with clocks that differ, begins `now`."""
+    return "now" if value is not None and value < 0 else seconds(value)
+
+
 def mebibytes(value: int | None) -> str:
     """A size in memory."""
     return UNKNOWN if value is None else f"{value / 2**20:.0f} MiB"

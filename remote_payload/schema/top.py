@@ -48,5 +48,7 @@ class TopFacts(Record):
     """Who waits for GPUs, first first."""
     unsigned: int = 0
     """How many stand in the queue besides, who did not say who they are."""
+    passed_over: tuple[str, ...] = ()
+    """What lies among the tickets of the queue and does not count, a sentence each."""
     lease_problem: str | None = None
     """Why leases and queue could not be read."""

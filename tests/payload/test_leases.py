@@ -9,21 +9,22 @@ from pathlib import Path
 
 import pytest
 
-from remote_payload.leases import Leases, lease_holders, queue_of
+from remote_payload.leases import Leases, lease_holders
 from remote_payload.schema.waiting import Holder
 from remote_payload.shared_lock import SharedLock, shared_folder
+from remote_payload.tickets import queue_of
 
 HOLDER = """
-import sys, time
+import os, sys, time
 from pathlib import Path
 from remote_payload.leases import Leases
 from remote_payload.schema.waiting import Holder
-holder = Holder(run_id=sys.argv[2], user="ann", uid=0, pid=1, since_unix_s=1.0, gpus=1)
+holder = Holder(run_id=sys.argv[2], user="ann", uid=os.getuid(), pid=1, since_unix_s=1.0, gpus=1)
 leases = Leases(Path(sys.argv[1]), holder)
 if sys.argv[3:]:
     assert leases.take(sys.argv[3:], len(sys.argv[3:])) is None
 else:
-    leases.queue_up()
+    leases.queue.draw()
 print("ready", flush=True)
 time.sleep(600)
 """
@@ -87,24 +88,24 @@ def test_nothing_is_held_when_there_are_too_few(tmp_path: Path) -> None:
 def test_who_came_first_is_first_and_a_killed_one_loses_its_place(others: Others) -> None:
     first, second = others.start("one"), others.start("two")
     ours = Leases(others.folder, holder("ours"))
-    assert [who.run_id for who in ours.before_us() if who] == ["one", "two"]
-    ours.queue_up()
+    assert [who.run_id for who in ours.queue.before() if who] == ["one", "two"]
+    ours.queue.draw()
     last = others.start("last")
-    assert [who.run_id for who in ours.before_us() if who] == ["one", "two"]
-    assert [who.run_id for who in queue_of(others.folder) if who] == ["one", "two", "ours", "last"]
+    assert [who.run_id for who in ours.queue.before() if who] == ["one", "two"]
+    assert [one.holder.run_id for one in queue_of(others.folder).places if one.holder] == ["one", "two", "ours", "last"]
     others.kill(first)
-    assert [who.run_id for who in ours.before_us() if who] == ["two"]
+    assert [who.run_id for who in ours.queue.before() if who] == ["two"]
     others.kill(second)
-    assert ours.before_us() == ()
+    assert ours.queue.before() == ()
     others.kill(last)
-    ours.leave_queue()
-    assert queue_of(others.folder) == ()
+    ours.queue.leave()
+    assert queue_of(others.folder).places == ()
 
 
 def test_a_dead_ticket_is_cleared_by_the_next_who_looks(others: Others) -> None:
     others.kill(others.start("one"))
     ours = Leases(others.folder, holder("ours"))
-    assert ours.before_us() == ()
+    assert ours.queue.before() == ()
     assert list((others.folder / "queue").iterdir()) == []
 
 
@@ -151,9 +152,9 @@ def test_a_file_of_several_names_is_locked_and_never_written(tmp_path: Path) -> 
     victim.chmod(0o640)
     os.link(victim, folder / "GPU-0.lease")
     ours = Leases(folder, holder("ours"))
-    ours.queue_up()
+    ours.queue.draw()
     os.link(folder / "queue.lock", tmp_path / "another name")
-    assert ours.before_us() == ()
+    assert ours.queue.before() == ()
     assert ours.take(["GPU-0"], 1) is None
     assert lease_holders(folder, ["GPU-0"]) == {"GPU-0": None}  # held, by somebody who did not sign
     assert Leases(folder, holder("other")).take(["GPU-0"], 1) is not None
@@ -165,7 +166,7 @@ def test_what_is_in_use_is_seen_to_be(tmp_path: Path) -> None:
     folder = tmp_path / "leases"
     ours, waiting = Leases(folder, holder("ours")), Leases(folder, holder("waiting"))
     ours.take(["GPU-0"], 1)
-    waiting.queue_up()
+    waiting.queue.draw()
     used = [folder, folder / "queue", folder / "GPU-0.lease", *(folder / "queue").iterdir()]
     for path in used:
         os.utime(path, (1.0, 1.0))

@@ -10,7 +10,7 @@ import pytest
 from orchestrator.report.top_text import top_text
 from remote_payload.leases import Leases
 from remote_payload.schema import RunState
-from remote_payload.schema.top import TopRequest
+from remote_payload.schema.top import TopFacts, TopRequest
 from remote_payload.schema.waiting import Holder
 from tests.payload.rig import NONCE, Rig
 from tests.support.made_smi import MadeSmi
@@ -38,7 +38,7 @@ def test_who_holds_who_waits_and_who_strays(rig: Rig, tmp_path: Path, tool: str)
     folder = tmp_path / "leases"
     ours, waiting = Leases(folder, holder("r1", os.getpid())), Leases(folder, holder("r2", os.getpid()))
     ours.take(["GPU-aaaa"], 1)
-    waiting.queue_up()
+    waiting.queue.draw()
     child = subprocess.Popen(["sleep", "600"])
     try:
         (tmp_path / "apps").write_text(f"GPU-aaaa, {child.pid}, 100\nGPU-aaaa, 1, 200\nGPU-bbbb, 1, 300\n")
@@ -103,3 +103,21 @@ def test_a_host_without_the_tool(rig: Rig, tmp_path: Path) -> None:
     assert "leased, and not told of by nvidia-smi: GPU-aaaa: ann, r1, for " in text
     assert "unknown" not in text
     ours.close()
+
+
+def test_what_began_after_the_look_begins_now_and_a_planted_ticket_is_told() -> None:
+    """Clocks differ, and runs are asked of after the GPUs."""
+    late = Holder(run_id="r1", user="ann", uid=1, pid=1, since_unix_s=100.5, gpus=1)
+    facts = TopFacts(
+        hostname="h",
+        time_unix_s=100.0,
+        gpu_answer="ok",
+        queue=(late,),
+        unseen={"GPU-a": late},
+        passed_over=("'x' is none",),
+    )
+    text = top_text("gpu1", facts, [RunState(run_id="r2", sequence=1, phase="running", started_unix_s=100.08)])
+    assert "GPU-a: ann, r1, from now" in text
+    assert "! passed over in the queue: 'x' is none" in text
+    assert [line.split()[-1] for line in text.splitlines() if line.startswith(("1 ", "r2"))] == ["now", "now"]
+    assert " -0" not in text

@@ -109,8 +109,9 @@ def test_used_gpus_are_waited_for(host: Host) -> None:
 
 
 def test_who_came_first_is_served_first_though_fewer_would_do(host: Host) -> None:
-    before = Leases(host.folder / "leases", Holder(run_id="first", user="bob", uid=0, pid=1, since_unix_s=1.0, gpus=8))
-    before.queue_up()
+    bob = Holder(run_id="first", user="bob", uid=os.getuid(), pid=1, since_unix_s=1.0, gpus=8)
+    before = Leases(host.folder / "leases", bob)
+    before.queue.draw()
     with pytest.raises(JobFailure, match="1 run stands in the queue before this one, the first: bob's run first"):
         host.gate(gpus=1).wait(at_once)
     gate = host.gate(gpus=1, when_free=True)
