@@ -35,25 +35,41 @@ def launch(request: LaunchRequest, writer: FrameWriter, archive: Path) -> None:
                 nonce=request.nonce,
                 root=str(root),
                 run_id=request.spec.run_id,
+                until_running=request.until_running,
                 inline_limit_bytes=request.inline_limit_bytes,
             ),
             writer.send,
         )
 
 
-def begin(request: LaunchRequest, root: Path, archive: Path, sweep: RunDir | None = None) -> str:
+def begin(
+    request: LaunchRequest, root: Path, archive: Path, sweep: RunDir | None = None, hold: RunDir | None = None
+) -> str:
     """Claim the run and start its supervisor, or adopt it; returns the LaunchedFrame as JSON.
 
-    `sweep`: whose unit it is; the run is cancelled with it. Raises Refusal, SchemaError.
+    `sweep`: whose unit it is; `hold`: whose member it is, begun by that hold itself: the run is cancelled with either.
+    Raises Refusal, SchemaError.
     """
     check(request, archive)
     run = RunDir(root / "runs" / request.spec.run_id)
+    if request.spec.within is not None and hold is None:
+        begun = _by_hold(request, root / "runs" / request.spec.within)
+        if begun is not None:
+            return begun
     try:
         make_folders(root)
         claim = lock_claim(run)
     except OSError as error:
         raise disk_refusal(error, f"create the run directory {run.path}") from None
-    return _claimed(request, run, supervisor.Origin(archive=archive, sweep=sweep), claim)
+    return _claimed(request, run, supervisor.Origin(archive=archive, sweep=sweep, hold=hold), claim)
+
+
+def _by_hold(request: LaunchRequest, hold: Path) -> str | None:
+    """The LaunchedFrame of a run that its hold began; None = the hold is over, and no run can begin in it."""
+    from remote_payload.hold.door import ask  # noqa: PLC0415 - few runs are within one
+
+    frame = ask(RunDir(hold), "launch", to_json(request))
+    return to_json(frame) if isinstance(frame, LaunchedFrame) else None
 
 
 def check(request: LaunchRequest, archive: Path) -> None:
@@ -96,19 +112,27 @@ def _claimed(request: LaunchRequest, run: RunDir, origin: supervisor.Origin, cla
             return to_json(LaunchedFrame(state=state, adopted=True))
         if origin.sweep is None and request.spec.job_kind == "sweep":
             _claim_rest(request, run)
+        if origin.hold is None and request.spec.within is not None:
+            remove_unstarted(run)
+            raise Refusal("lease_over", f"the hold of the GPUs that this run was to use is over: {request.spec.within}")
         return _start(request, run, origin, claim)
     finally:
         os.close(claim)
 
 
 def _claim_rest(request: LaunchRequest, run: RunDir) -> None:
-    """A sweep that goes on with another must be the only one that does. Raises Refusal, nothing left of the run."""
-    from remote_payload.sweep.succession import claim_rest  # noqa: PLC0415 - for sweeps alone
+    """A sweep that goes on with another must be the only one that does, wherever that other is.
+
+    Raises Refusal, nothing left of the run.
+    """
+    from remote_payload.sweep.group_ledger import enter  # noqa: PLC0415 - for sweeps alone
+    from remote_payload.sweep.succession import claim_rest  # noqa: PLC0415
 
     job = job_from_json(request.spec.job_json)
     if not isinstance(job, SweepJob):
         return
     try:
+        enter(job, request.spec, run.path.parent)
         claim_rest(job, request.spec.run_id, run.path.parent)
     except Refusal:
         remove_unstarted(run)

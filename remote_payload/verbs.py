@@ -66,18 +66,13 @@ def _dispatch(verb: str, request: str, writer: FrameWriter, archive: Path) -> No
         from remote_payload.cancel import cancel
 
         cancel(from_json(CancelRequest, request), writer.send)
-    elif verb == "sweep":
-        from remote_payload.sweep.progress import progress
+    elif verb in ("sweep", "gather", "identify", "tell"):
+        _about_a_sweep(verb, request, writer)
+    elif verb == "hold":
+        from remote_payload.hold.told import hold
+        from remote_payload.schema.hold import HoldRequest
 
-        progress(from_json(SweepRequest, request), writer.send)
-    elif verb == "gather":
-        from remote_payload.sweep.gather import gather
-
-        gather(from_json(GatherRequest, request), writer.send)
-    elif verb == "identify":
-        from remote_payload.sweep.identity import identify
-
-        identify(from_json(IdentifyRequest, request), writer.send)
+        hold(from_json(HoldRequest, request), writer.send)
     elif verb == "top":
         from remote_payload.schema.top import TopRequest
         from remote_payload.top import top
@@ -99,6 +94,26 @@ def _dispatch(verb: str, request: str, writer: FrameWriter, archive: Path) -> No
         from remote_payload.probe import probe
 
         probe(from_json(ProbeRequest, request), writer.send)
+
+
+def _about_a_sweep(verb: str, request: str, writer: FrameWriter) -> None:
+    if verb == "sweep":
+        from remote_payload.sweep.progress import progress
+
+        progress(from_json(SweepRequest, request), writer.send)
+    elif verb == "gather":
+        from remote_payload.sweep.gather import gather
+
+        gather(from_json(GatherRequest, request), writer.send)
+    elif verb == "identify":
+        from remote_payload.sweep.identity import identify
+
+        identify(from_json(IdentifyRequest, request), writer.send)
+    else:
+        from remote_payload.schema.group import TellRequest
+        from remote_payload.sweep.group_ledger import tell
+
+        tell(from_json(TellRequest, request), writer.send)
 
 
 def _about_a_drafter(verb: str, request: str, writer: FrameWriter) -> None:

@@ -11,6 +11,7 @@ from orchestrator.cli import sweep_many as many
 from orchestrator.cli import sweep_many_launch as many_launch
 from orchestrator.cli.ending import require_going
 from orchestrator.cli.live import watching
+from orchestrator.cli.notify import notify_option
 from orchestrator.cli.options import (
     Decorator,
     accept_new_option,
@@ -37,6 +38,7 @@ def again_options() -> Decorator:
         click.option("--allow-drift", is_flag=True, help="Although models, host or tool are not as they were."),
         click.option("--run-id", "new_id", help="Name the new sweep yourself."),
         click.option("--detach", is_flag=True, help="Return as soon as it runs on its own."),
+        notify_option,
         accept_new_option,
         json_option,
     ]
@@ -147,10 +149,9 @@ def _launch(
         planned = PlannedJob(job=job, settings=spec.settings)
         order = Order(planned=planned, run_id=new_id, waiting=same_gpus(spec.waiting, adopts=adopts))
         record = sweeping.launch(order, session, store, tell)
-        if not asked["detach"]:
-            follow_home(new_id, session, store, tell)
+        problems = () if asked["detach"] else follow_home(new_id, session, store, tell)
     if asked["detach"]:
         require_going(record)
         showing.show_launched(record, as_json=asked["as_json"])
     else:
-        show_end(new_id, store, as_json=asked["as_json"])
+        show_end(new_id, store, problems, as_json=asked["as_json"])

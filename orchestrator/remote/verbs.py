@@ -33,6 +33,7 @@ from remote_payload.schema import (
 )
 from remote_payload.schema.capture_rule import WiringRequest
 from remote_payload.schema.corrected import CorrectRequest
+from remote_payload.schema.group import TellRequest
 from remote_payload.schema.housekeeping import GcRequest
 from remote_payload.schema.schedule import ScheduleRequest
 from remote_payload.schema.top import TopRequest
@@ -52,6 +53,7 @@ Request = (
     | SweepRequest
     | GatherRequest
     | IdentifyRequest
+    | TellRequest
     | ScheduleRequest
     | GcRequest
     | WiringRequest

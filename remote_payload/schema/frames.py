@@ -7,6 +7,8 @@ from typing import Literal
 
 from remote_payload.schema.capture_rule import WiringFacts
 from remote_payload.schema.corrected import CorrectFrame
+from remote_payload.schema.group import ToldShare
+from remote_payload.schema.hold import HoldFacts
 from remote_payload.schema.host import HostFacts
 from remote_payload.schema.housekeeping import GcItem, GcTotals
 from remote_payload.schema.record import Record, SchemaError, from_value, parse_json
@@ -73,6 +75,7 @@ RefusalCode = Literal[
     "supervisor_did_not_start",
     "schedule_refused",
     "sweep_goes_on",
+    "lease_over",
 ]
 """Why a verb did not do what was asked."""
 
@@ -138,6 +141,24 @@ class IdentifyFrame(Record):
     paths: tuple[PathIdentity, ...]
 
 
+class TellFrame(Record):
+    """Answer of `tell`, in the order in which the host was told."""
+
+    kind: Literal["tell"] = "tell"
+    shares: tuple[ToldShare, ...]
+    here: tuple[str, ...]
+    """Those of them that are runs of this host."""
+    place: str | None
+    """Tells this root from every other, also of another host that goes by the same name; None = it cannot be kept."""
+
+
+class HoldFrame(Record):
+    """Answer of `hold`."""
+
+    kind: Literal["hold"] = "hold"
+    facts: HoldFacts
+
+
 class TopFrame(Record):
     """Answer of `top`."""
 
@@ -183,9 +204,11 @@ Frame = (
     | StatusFrame
     | CancelFrame
     | ProbeFrame
+    | HoldFrame
     | TopFrame
     | SweepFrame
     | IdentifyFrame
+    | TellFrame
     | NextFrame
     | GcFrame
     | ScheduleFrame
@@ -204,9 +227,11 @@ FRAME_KINDS: dict[str, type[Frame]] = {
     "status": StatusFrame,
     "cancel": CancelFrame,
     "probe": ProbeFrame,
+    "hold": HoldFrame,
     "top": TopFrame,
     "sweep": SweepFrame,
     "identify": IdentifyFrame,
+    "tell": TellFrame,
     "next": NextFrame,
     "schedule": ScheduleFrame,
     "gc": GcFrame,

@@ -46,7 +46,7 @@ def claim_rest(job: SweepJob, run_id: str, runs: Path) -> None:
         raise disk_refusal(error, f"write {earlier.path / NAME}") from None
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
-        _require_over(earlier)
+        require_over(earlier)
         if job.resumes is None:  # it measures the points afresh
             return
         holder = _holder(earlier, _pairs(job), {run_id})
@@ -64,7 +64,8 @@ def claim_rest(job: SweepJob, run_id: str, runs: Path) -> None:
         os.close(descriptor)
 
 
-def _require_over(earlier: RunDir) -> None:
+def require_over(earlier: RunDir) -> None:
+    """Raises Refusal `sweep_goes_on` where anything drives that sweep on, or is about to."""
     until_s = time.monotonic() + EXIT_PATIENCE_S
     state = current_state(earlier)
     while (left := drivers(earlier)) and state is not None and state.is_terminal and time.monotonic() < until_s:

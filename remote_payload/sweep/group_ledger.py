@@ -1,0 +1,209 @@
+"""Which share of a group has which points, as this host was told: `<root>/groups/<id>.jsonl`, under a lock.
+
+A sweep over several hosts is nobody's but its laptops', and two of them may go on with it at the same moment, each on
+a host that the other does not know. They meet on the hosts that both ask: a share is told to every host of the group
+that answers before it is launched, and a host that was told of another with the same points refuses it. Whoever knows
+what became of that other says so (`over`).
+"""
+
+import contextlib
+import fcntl
+import functools
+import os
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from remote_payload.claim import absolute_root
+from remote_payload.frames import Send
+from remote_payload.place import place_of
+from remote_payload.refusal import Refusal, disk_refusal
+from remote_payload.rundir import RunDir
+from remote_payload.schema import EndFrame, RunSpec, SchemaError, SweepJob, from_json, job_from_json, to_json
+from remote_payload.schema.frames import TellFrame
+from remote_payload.schema.group import TellRequest, ToldShare
+from remote_payload.schema.record import Record
+from remote_payload.sweep.succession import require_over
+
+FOLDER = "groups"
+
+
+class Line(Record):
+    """One line: a share that was told, or one that was taken back."""
+
+    share: ToldShare | None = None
+    withdrawn: str | None = None
+
+
+def tell(request: TellRequest, send: Send) -> None:
+    """Take in what is told, then answer with a TellFrame. Raises Refusal `sweep_goes_on` where it meets another."""
+    root = absolute_root(request.root)
+    path = _path(root, request.group_id)
+    shares: Mapping[str, ToldShare]
+    if request.shares or request.withdrawn:
+        with _locked(path) as descriptor:
+            shares = _taken_in(request, root, path, descriptor)
+    else:
+        shares = _read(path)
+    here = tuple(one for one in shares if RunDir(root / "runs" / one).spec.is_file())
+    send(TellFrame(shares=tuple(shares.values()), here=here, place=place_of(root)))
+    send(EndFrame())
+
+
+def _taken_in(request: TellRequest, root: Path, path: Path, descriptor: int) -> dict[str, ToldShare]:
+    found = _read(path)
+    if request.shares and not any(one.over for one in request.shares) and not _has_runs(root, request.group_id):
+        os.ftruncate(descriptor, 0)  # of an earlier sweep of that name, which is gone
+        found = {}
+    lines = [Line(withdrawn=one) for one in request.withdrawn if found.pop(one, None) is not None]
+    for share in request.shares:
+        _require_free(share, found, root)
+        if found.get(share.run_id, share).job_json != share.job_json:
+            raise _refusal(found[share.run_id])
+        if share.run_id not in found:
+            told = _dated(share)
+            found[share.run_id] = told
+            lines.append(Line(share=told))
+    _append(descriptor, path, lines)
+    return found
+
+
+def enter(job: SweepJob, spec: RunSpec, runs: Path) -> None:
+    """A share is about to begin here, whether this host was told of it or not.
+
+    Raises Refusal `sweep_goes_on` where it was told meanwhile that another has its points.
+    """
+    if job.share is None or job.confirms is not None:  # measured afresh, whoever has the points
+        return
+    path = _path(runs.parent, job.share.group_id)
+    with _locked(path) as descriptor:
+        found = _read(path)
+        share = found.get(spec.run_id) or ToldShare(
+            group_id=job.share.group_id,
+            run_id=spec.run_id,
+            host="",
+            destination="",
+            job_json=spec.job_json,
+            settings=spec.settings,
+            over=() if job.resumes is None else (job.resumes,),
+            told_by=spec.launched_by,
+        )
+        if share.job_json != spec.job_json:
+            raise _refusal(share)
+        _require_free(share, found, runs.parent)
+        if spec.run_id not in found:
+            _append(descriptor, path, [Line(share=_dated(share))])
+
+
+def _require_free(share: ToldShare, found: Mapping[str, ToldShare], root: Path) -> None:
+    own, known = _points(share.job_json), _known_to(share, found)
+    for other in found.values():
+        if other.run_id == share.run_id or not own & _points(other.job_json):
+            continue
+        if other.run_id not in known or share.run_id in _known_to(other, found):
+            raise _refusal(other)
+        run = RunDir(root / "runs" / other.run_id)
+        if not run.spec.is_file():
+            continue
+        if other.run_id in share.never_begun:
+            raise Refusal(
+                "sweep_goes_on",
+                f"share `{other.run_id}` began here meanwhile, and has the same points",
+                f"`eagle3-remote sweep resume {share.group_id}` once more asks the hosts anew",
+            )
+        require_over(run)
+
+
+def _refusal(other: ToldShare) -> Refusal:
+    where = f" on {other.host} ({other.destination.split()[0]})" if other.destination else " here"
+    return Refusal(
+        "sweep_goes_on",
+        f"share `{other.run_id}`{where} has the same points; {other.told_by} made it",
+        f"`eagle3-remote sweep resume {other.group_id}` once more takes it in, and measures what it leaves",
+    )
+
+
+def _known_to(share: ToldShare, found: Mapping[str, ToldShare]) -> set[str]:
+    """The shares whose points it may have: those it names, and whose rest these took."""
+    known: set[str] = set()
+    left = [*share.over]
+    while left:
+        name = left.pop()
+        if name not in known:
+            known.add(name)
+            left += found[name].over if name in found else ()
+    return known
+
+
+@functools.cache
+def _points(job_json: str) -> frozenset[tuple[str, int]]:
+    """What a share measures, each in one block; not plain decoding, which every host has of its own."""
+    try:
+        job = job_from_json(job_json)
+    except SchemaError:
+        return frozenset()
+    if not isinstance(job, SweepJob):
+        return frozenset()
+    changes = {point.point_id: point.changes_json for point in job.points if not point.is_baseline}
+    return frozenset((changes[one], unit.block) for unit in job.units for one in unit.points if one in changes)
+
+
+def _has_runs(root: Path, group_id: str) -> bool:
+    return any((root / "runs").glob(f"{group_id}.h*"))
+
+
+def _dated(share: ToldShare) -> ToldShare:
+    return ToldShare(**{**share.__dict__, "told_unix_s": time.time()})
+
+
+def _path(root: Path, group_id: str) -> Path:
+    return root / FOLDER / f"{group_id}.jsonl"
+
+
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator[int]:
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise disk_refusal(error, f"write {path}") from None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield descriptor
+    except OSError as error:
+        raise disk_refusal(error, f"write {path}") from None
+    finally:
+        os.close(descriptor)
+
+
+def _append(descriptor: int, path: Path, lines: list[Line]) -> None:
+    if not lines:
+        return
+    size = path.stat().st_size
+    data = memoryview(b"".join(to_json(line).encode("ascii") + b"\n" for line in lines))
+    if size and os.pread(descriptor, 1, size - 1) != b"\n":  # a power cut left half a line
+        data = memoryview(b"\n" + data)
+    try:
+        while data:
+            data = data[os.write(descriptor, data) :]
+        os.fsync(descriptor)
+    except OSError:
+        os.ftruncate(descriptor, size)
+        raise
+
+
+def _read(path: Path) -> dict[str, ToldShare]:
+    """By run id, those that hold now, in the order in which they were told; half a line is passed over."""
+    found: dict[str, ToldShare] = {}
+    try:
+        text = path.read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return found
+    for words in text.splitlines():
+        with contextlib.suppress(SchemaError):
+            line = from_json(Line, words)
+            if line.share is not None:
+                found[line.share.run_id] = line.share
+            elif line.withdrawn is not None:
+                found.pop(line.withdrawn, None)
+    return found
