@@ -15,7 +15,7 @@ Eagle3Error                         1
 ├── HostNotReadyError              14   no Python, no torch, root not writable, disk full
 ├── ClaimedError                   15   another run owns this run id
 ├── ProtocolError                  16   the host answered something that is not our wire
-├── PartialError                   17   of several hosts some did not answer, or did not do what they were asked
+├── PartialError                   17   some hosts did not do what they were asked, or not all of a sweep came home
 ├── JobError                       20   the job itself ended badly; subclasses by outcome
 │   ├── JobKilledError             21
 │   ├── JobOutOfMemoryError        22
@@ -126,7 +126,7 @@ class ProtocolError(Eagle3Error):
 
 
 class PartialError(Eagle3Error):
-    """Of several hosts some did not answer, or did not do what they were asked; the others did."""
+    """Of several hosts some did not answer, or did not do what they were asked; of a sweep not all came home."""
 
     exit_code = 17
 

@@ -24,7 +24,7 @@ from orchestrator.cli.options import (
     tell_what_matters,
 )
 from orchestrator.cli.sweep_again import confirm, resume
-from orchestrator.cli.sweep_ending import follow_home, show_end, sweep_session
+from orchestrator.cli.sweep_ending import follow_home, require_home, show_end, sweep_session, tell_problems
 from orchestrator.cli.waiting import take_wish, waiting_options
 
 
@@ -104,8 +104,7 @@ def run(file: Path | None, host_name: str, assigned: tuple[str, ...], run_id: st
             make_schedule(order, at_times, session, as_json=asked["as_json"])
             return
         record = sweeping.launch(order, session, store, tell)
-        if not asked["detach"]:
-            follow_home(run_id, session, store, tell)
+        problems = () if asked["detach"] else follow_home(run_id, session, store, tell)
     if asked["detach"]:
         require_going(record)
         console.note(
@@ -113,7 +112,7 @@ def run(file: Path | None, host_name: str, assigned: tuple[str, ...], run_id: st
         )
         showing.show_launched(record, as_json=asked["as_json"])
     else:
-        show_end(run_id, store, as_json=asked["as_json"])
+        show_end(run_id, store, problems, as_json=asked["as_json"])
 
 
 @sweep.command()
@@ -148,8 +147,8 @@ def follow(run_id: str, host_name: str | None, *, accept_new: bool, as_json: boo
     store = open_store()
     run_id, host_name = host_of(run_id, host_name, store)
     with watching(as_json=as_json) as tell, open_session(host_name, tell, accept_new=accept_new) as session:
-        follow_home(run_id, session, store, tell)
-    show_end(run_id, store, as_json=as_json)
+        problems = follow_home(run_id, session, store, tell)
+    show_end(run_id, store, problems, as_json=as_json)
 
 
 @sweep.command()
@@ -159,7 +158,10 @@ def follow(run_id: str, host_name: str | None, *, accept_new: bool, as_json: boo
 @accept_new_option
 @json_option
 def collect(run_id: str, host_name: str | None, *, accept_new: bool, as_json: bool) -> None:
-    """Bring home what has ended so far; the sweep may go on. Each start becomes a run with the sweep's tag."""
+    """Bring home what has ended so far; the sweep may go on. Each start becomes a run with the sweep's tag.
+
+    Exit code 17: something that has ended did not come home, as told; the rest did.
+    """
     if many.is_many(run_id, host_name):
         many.collect(run_id, host_name, accept_new=accept_new, as_json=as_json)
         return
@@ -171,10 +173,11 @@ def collect(run_id: str, host_name: str | None, *, accept_new: bool, as_json: bo
     run_id, host_name = host_of(run_id, host_name, store)
     with watching(as_json=as_json) as tell, open_session(host_name, tell, accept_new=accept_new) as session:
         asked = sweeping.ask(session, run_id, store)
-        for problem in collect_runs(asked, session, store, tell):
-            console.warn(problem)
+        problems = collect_runs(asked, session, store, tell)
+        tell_problems(problems)
         notify_end_of(run_id, store)
     show_progress(asked, as_json=as_json)
+    require_home(run_id, problems)
 
 
 @sweep.command()

@@ -1,13 +1,13 @@
 """What the commands of a sweep share: its session, following it home, and how its end is told."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from orchestrator.cli import console
 from orchestrator.cli.notify import notify_end_of
 from orchestrator.cli.options import host_of, open_session, open_store, tell_what_matters
-from orchestrator.errors import DetachedError
+from orchestrator.errors import DetachedError, PartialError
 
 if TYPE_CHECKING:
     from orchestrator.cli.live import Tell
@@ -26,23 +26,42 @@ def sweep_session(
         yield run_id, session, store
 
 
-def follow_home(run_id: str, session: "HostSession", store: "Store", tell: "Tell") -> None:
-    """Follow the sweep to its end, then bring everything home. Raises DetachedError at Ctrl-C: the sweep goes on."""
+def follow_home(run_id: str, session: "HostSession", store: "Store", tell: "Tell") -> tuple[str, ...]:
+    """Follow the sweep to its end, then bring everything home; returns what did not come, told already.
+
+    Raises DetachedError at Ctrl-C: the sweep goes on.
+    """
     from orchestrator import pipeline, sweeping
     from orchestrator.sweep_collecting import collect
 
     try:
         pipeline.attach(session, run_id, store, tell)
-        for problem in collect(sweeping.ask(session, run_id, store), session, store, tell):
-            console.warn(problem)
+        problems = collect(sweeping.ask(session, run_id, store), session, store, tell)
+        tell_problems(problems)
         notify_end_of(run_id, store)
+        return problems
     except (DetachedError, KeyboardInterrupt):
         hint = f"follow with: eagle3-remote sweep follow {run_id} --host {session.name}"
         raise DetachedError("detached; the sweep goes on, and what came home stays", hint=hint) from None
 
 
-def show_end(run_id: str, store: "Store", *, as_json: bool) -> None:
-    """The report, then the error that the sweep's end means: of its run, or of the points that failed."""
+def tell_problems(problems: "Sequence[str]") -> None:
+    """What did not come home, a warning each."""
+    for problem in problems:
+        console.warn(problem)
+
+
+def require_home(run_id: str, problems: "Sequence[str]") -> None:
+    """Raises PartialError where something of a sweep did not come home, which was told already."""
+    if problems:
+        raise PartialError(
+            f"sweep {run_id}: so many of its runs did not come home, as told above: {len(problems)}",
+            hint=f"`eagle3-remote sweep collect {run_id}` tries again; what is home already costs nothing",
+        )
+
+
+def show_end(run_id: str, store: "Store", problems: "Sequence[str]" = (), *, as_json: bool) -> None:
+    """The report, then the error that the sweep's end means: of its run, of points that failed, of runs not here."""
     from orchestrator import sweeping
     from orchestrator.cli.sweep_shown import show_report
     from orchestrator.errors import JobError
@@ -60,3 +79,4 @@ def show_end(run_id: str, store: "Store", *, as_json: bool) -> None:
             hint=f"`eagle3-remote sweep resume {run_id}` tries them again; "
             f"`eagle3-remote runs list --tag {run_id}` lists its runs",
         )
+    require_home(run_id, problems)

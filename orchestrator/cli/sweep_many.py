@@ -9,6 +9,7 @@ from orchestrator.cli import console, showing
 from orchestrator.cli.live import watching
 from orchestrator.cli.notify import notify_end_of
 from orchestrator.cli.options import open_store, tell_what_matters
+from orchestrator.cli.sweep_ending import tell_problems
 from orchestrator.errors import ClaimedError, DetachedError, Eagle3Error, JobError, PartialError, UsageError
 
 if TYPE_CHECKING:
@@ -92,17 +93,22 @@ def follow(run_id: str, host_name: str | None, *, accept_new: bool, as_json: boo
         watching(as_json=as_json) as tell,
         grouped(run_id, host_name, tell, accept_new=accept_new) as (group, hosts, errors),
     ):
-        members = follow_home(group, hosts, tell)
+        members = follow_home(group, hosts, tell, errors)
     show_end(group, members, errors, as_json=as_json)
 
 
-def follow_home(group: "SweepGroup", hosts: "Several", tell: "Tell") -> "tuple[Member, ...]":
-    """To its end, and everything home. Raises DetachedError at Ctrl-C: the sweep goes on."""
+def follow_home(
+    group: "SweepGroup", hosts: "Several", tell: "Tell", errors: "dict[str, Eagle3Error]"
+) -> "tuple[Member, ...]":
+    """To its end, and everything home; what did not come is added to the `errors` of its host.
+
+    Raises DetachedError at Ctrl-C: the sweep goes on.
+    """
     from orchestrator.sweep_groups.homecoming import until_over
 
     try:
         until_over(group, hosts, open_store(), tell)
-        return _bring_home(group, hosts, tell)
+        return _bring_home(group, hosts, tell, errors)
     except (DetachedError, KeyboardInterrupt):
         hint = f"follow with: eagle3-remote sweep follow {group.group_id} --host {','.join(group.hosts)}"
         raise DetachedError("detached; the sweep goes on, and what came home stays", hint=hint) from None
@@ -114,7 +120,7 @@ def collect(run_id: str, host_name: str | None, *, accept_new: bool, as_json: bo
         watching(as_json=as_json) as tell,
         grouped(run_id, host_name, tell, accept_new=accept_new) as (group, hosts, errors),
     ):
-        members = _bring_home(group, hosts, tell)
+        members = _bring_home(group, hosts, tell, errors)
     show(group, members, as_json=as_json)
     _require_all(members, errors)
 
@@ -175,14 +181,17 @@ def show_report(group: "SweepGroup", members: "Sequence[Member]", *, as_json: bo
         console.out(report_text(group.group_id, parts, classes, group.missing, console.width()))
 
 
-def _bring_home(group: "SweepGroup", hosts: "Several", tell: "Tell") -> "tuple[Member, ...]":
+def _bring_home(
+    group: "SweepGroup", hosts: "Several", tell: "Tell", errors: "dict[str, Eagle3Error]"
+) -> "tuple[Member, ...]":
     from orchestrator.sweep_groups.homecoming import bring_home
     from orchestrator.sweep_groups.members import ask
 
     store = open_store()
     members = ask(group, hosts, store)
-    for problem in bring_home(group, members, hosts, store, tell):
-        console.warn(problem)
+    for name, problems in bring_home(group, members, hosts, store, tell).items():
+        tell_problems([f"{name}: {problem}" for problem in problems])
+        errors.setdefault(name, Eagle3Error(f"so many runs did not come home, as told above: {len(problems)}"))
     for member in members:
         notify_end_of(member.part.share_id, store)
     return members

@@ -117,7 +117,7 @@ def _launch_and_follow(
         show_launched(group, as_json=asked["as_json"])
         require_none(errors)
         return
-    show_end(group, follow_home(group, hosts, tell), errors, as_json=asked["as_json"])
+    show_end(group, follow_home(group, hosts, tell, errors), errors, as_json=asked["as_json"])
 
 
 def show_launched(group: "SweepGroup", *, as_json: bool) -> None:

@@ -91,8 +91,8 @@ def _words(member: Member) -> str:
 
 def bring_home(
     group: SweepGroup, members: Sequence[Member], hosts: Several, store: Store, tell: Tell
-) -> tuple[str, ...]:
-    """Everything that has ended on the hosts that answered; returns what could not be brought, a sentence each."""
+) -> dict[str, list[str]]:
+    """Everything that has ended on the hosts that answered; by host what could not be brought, a sentence each."""
 
     def work(session: HostSession) -> list[str]:
         problems: list[str] = []
@@ -104,8 +104,8 @@ def bring_home(
 
     names = {member.share.host for member in members if member.part.problem is None and member.asked is not None}
     answers = hosts.each(work, [name for name in hosts.names if name in names])
-    told = [f"{name}: {words}" for name, some in answers.found.items() for words in some]
-    return (*told, *(f"{name}: {error.message}" for name, error in answers.errors.items()))
+    told = {name: some for name, some in answers.found.items() if some}
+    return told | {name: [error.message] for name, error in answers.errors.items()}
 
 
 def _of_many(tell: Tell) -> Tell:

@@ -97,7 +97,7 @@ def test_an_end_that_was_seen_before_it_was_fetched_comes_home(
     other = new_laptop("other")
     other.add_host("gpu1", server)
     told = other.run("sweep", "collect", "seen", "--host", "gpu1")
-    assert (told.code, "seen.u0000.0: " in told.err, "seen on gpu1" in told.out) == (0, True, True), told.err
+    assert (told.code, "seen.u0000.0: " in told.err, "seen on gpu1" in told.out) == (17, True, True), told.err
 
 
 def test_a_unit_that_left_no_run_is_told_by_its_sweep_and_by_no_warning(laptop: Laptop, server: SshServer) -> None:
