@@ -41,7 +41,7 @@ def check_shape(asked: dict[str, ArgumentFact], server: ServerFacts, sglang: Sgl
                 *log_evidence(has_line(server, "draft_tokens_adjusted")),
                 *(_source(sglang) if forced else ()),
             ),
-            remedy=_shapes_for(wanted, server),
+            remedy=shapes_for(wanted, where_to(server)),
             refuted_by=f"/server_info with speculative_num_draft_tokens {wanted}",
         )
     for name, value, word in ((_STEPS, steps, "num_steps"), (_TOPK, topk, "eagle_topk")):
@@ -86,14 +86,13 @@ def _unknown_chooser(server: ServerFacts) -> CheckResult:
     )
 
 
-def _shapes_for(wanted: object, server: ServerFacts) -> tuple[str, ...]:
-    """Whole sets of flags, a chain and a tree, that the server can run with so many nodes.
+def shapes_for(wanted: object, end: str = "") -> tuple[str, ...]:
+    """Whole sets of flags, a chain and a tree, that a server can run with so many nodes; `end`: where to write them.
 
     A tree's steps make topk + (steps - 1) * topk * topk drafts; a verify step takes `wanted` - 1 of them and the root.
     """
     if not isinstance(wanted, int) or wanted < 2:
         return (f"num_draft_tokens must be 2 or more, found: {wanted}",)
-    end = where_to(server)
     chain = f"for a chain that deep: --num-steps {wanted - 1} --eagle-topk 1 --num-draft-tokens {wanted}{end}"
     topk = min(TREE_WIDTH, wanted - 1)
     if topk < 2:

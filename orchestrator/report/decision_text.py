@@ -3,6 +3,7 @@
 import shlex
 import textwrap
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from orchestrator.diagnosis.decision.decision import Decision
 from orchestrator.diagnosis.decision.fix import Fix
@@ -13,6 +14,7 @@ from orchestrator.report.findings_text import evidence_words
 
 WORDS = {
     "healthy": "HEALTHY",
+    "sound": "SOUND: nothing is wrong with drafter or server; whether speculation pays here is not judged",
     "cannot_tell": "CANNOT TELL YET",
     "parameters": "PARAMETERS: not what was asked for",
     "economics": "ECONOMICS: speculation costs more than it saves",
@@ -22,29 +24,60 @@ WORDS = {
     "data": "DATA: the rows it is trained or judged on",
     "generalization": "GENERALIZATION: it knows its training text better than other text",
 }
-MOST_LINES = 40
-SCREEN = ((4, 2, 3), (3, 1, 2), (2, 1, 1), (1, 0, 1))
-"""How much is shown: causes with numbers, other lines of each kind, next runs; the first that fits the screen."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shape:
+    """How much of a decision is shown, by kind; what is left out is counted."""
+
+    causes: int
+    """Those with numbers."""
+    numbers: int
+    remedies: int
+    besides: int
+    runs: int
+
+
+MOST_LINES = 24
+WHOLE = Shape(causes=99, numbers=99, remedies=9, besides=99, runs=99)
+SCREEN = (
+    Shape(causes=4, numbers=2, remedies=2, besides=9, runs=3),
+    Shape(causes=4, numbers=2, remedies=2, besides=3, runs=2),
+    Shape(causes=3, numbers=1, remedies=2, besides=1, runs=1),
+    Shape(causes=3, numbers=1, remedies=2, besides=0, runs=1),
+    Shape(causes=3, numbers=1, remedies=1, besides=0, runs=1),
+    Shape(causes=2, numbers=1, remedies=1, besides=0, runs=1),
+    Shape(causes=1, numbers=0, remedies=1, besides=0, runs=1),
+    Shape(causes=1, numbers=0, remedies=1, besides=0, runs=0),
+)
+"""From much to little; the first that fits the screen."""
 LONGEST = 260
 """Characters of one sentence on the screen; the whole of it stands in every other format."""
 
 
-def decision_text(found: Decision, width: int = 100) -> str:
-    """At most 40 lines of at most `width` columns; what is left out is counted, and the causes come first."""
+def decision_text(found: Decision, width: int = 100, *, most: int = MOST_LINES) -> str:
+    """At most `most` lines of at most `width` columns; what is left out is counted, and the causes come first."""
     lines: list[str] = []
     for shape in SCREEN:
         lines = _lines(found, width, shape)
-        if len(lines) <= MOST_LINES:
+        if len(lines) <= most:
             return "\n".join(lines)
-    more = len(lines) - MOST_LINES + 1
-    return "\n".join([*lines[: MOST_LINES - 1], f"... {more} lines more (--json has all)"])
+    more = len(lines) - most + 1
+    return "\n".join([*lines[: most - 1], f"... {more} lines more (--verbose)"])
+
+
+def whole_decision_text(found: Decision, width: int = 100) -> str:
+    """All of it, however long."""
+    return "\n".join(_lines(found, width, WHOLE))
 
 
 def title(found: Decision) -> str:
     """The verdict in a line; several causes are counted."""
     more = len(found.causes) - 1
     besides = f"; also {', '.join(found.causes[1:])}" if more > 0 else ""
-    sure = "" if found.certain or found.verdict == "cannot_tell" else " (not certain yet)"
+    sure = "" if found.certain or found.verdict in ("cannot_tell", "sound") else " (not certain yet)"
+    if found.verdict == "economics" and found.is_sound:
+        return "ECONOMICS: nothing is wrong with drafter or server; speculation does not pay here"
     return f"{WORDS[found.verdict]}{besides}{sure}"
 
 
@@ -79,8 +112,7 @@ def command_words(run: NextRun) -> str:
     return shlex.join(run.command)
 
 
-def _lines(found: Decision, width: int, shape: tuple[int, int, int]) -> list[str]:
-    numbers, besides, runs = shape
+def _lines(found: Decision, width: int, shape: Shape) -> list[str]:
     lines = [*_wrapped(title(found), width), ""]
     told: tuple[str, ...] = ()
     if not found.named:
@@ -89,20 +121,24 @@ def _lines(found: Decision, width: int, shape: tuple[int, int, int]) -> list[str
         lines += [] if told else ["  nothing was measured"]
     for place, item in enumerate(found.named, start=1):
         told_below = item.cause == "wiring" and found.fix is not None and bool(found.fix.config)
-        remedies = () if told_below else item.remedy[:2]
-        lines += _finding(item, place, width, evidence=2 if place <= numbers else 0, remedies=remedies)
-    lines += _listed("Also:", [item.summary for item in found.findings if item not in found.named], width, besides)
-    lines += _listed("Beside it:", [text for text in found.also if text not in told], width, besides)
+        remedies = () if told_below else item.remedy[: shape.remedies]
+        told_already = item.cause == "parameters" and shape is not WHOLE  # its numbers are its sentence
+        numbers = shape.numbers if place <= shape.causes and not told_already else 0
+        lines += _finding(item, place, width, evidence=numbers, remedies=remedies)
+    lines += _listed(
+        "Also:", [item.summary for item in found.findings if item not in found.named], width, shape.besides
+    )
+    lines += _listed("Beside it:", [text for text in found.also if text not in told], width, shape.besides)
     if found.fix is not None:
         lines += ["Fix:", *(line for text in fix_lines(found.fix) for line in _copied(text, width))]
-    shown = found.next_runs[:runs]
+    shown = found.next_runs[: shape.runs]
     if shown:
         lines.append("Next:" if found.certain else "Next, to be certain:")
         for run in shown:
             lines += _wrapped(f"{run.what} ({run.cost}): {run.why}", width, "  ", "    ")
             lines += _wrapped(command_words(run), width, "    $ ", "      ")
         more = len(found.next_runs) - len(shown)
-        lines += [f"  and {more} more (--json has all)"] if more > 0 else []
+        lines += [f"  and {more} more (--verbose)"] if more > 0 else []
     return [line.rstrip() for line in lines]
 
 
@@ -120,9 +156,11 @@ def _finding(item: CheckResult, place: int, width: int, *, evidence: int, remedi
 def _listed(head: str, texts: Sequence[str], width: int, most: int) -> list[str]:
     if not texts:
         return []
+    if not most:
+        return [f"{head} {len(texts)} more (--verbose)"]
     lines = [line for text in texts[:most] for line in _wrapped(_cut(text), width, "  - ", "    ")]
     more = len(texts) - most
-    return [head, *lines, *([f"  {'- ' if not most else ''}{more} more (--json has all)"] if more > 0 else [])]
+    return [head, *lines, *([f"  {more} more (--verbose)"] if more > 0 else [])]
 
 
 def _cut(text: str) -> str:

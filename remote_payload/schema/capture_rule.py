@@ -35,6 +35,8 @@ class CaptureRule(Record):
     """Whether the server has `--enable-return-hidden-states`."""
     returns_aux: bool = False
     """Whether it has `--enable-return-aux-hidden-states`, which needs no drafter."""
+    forces_draft_tokens: bool | None = None
+    """Whether it overwrites num_draft_tokens with num_steps + 1 at topk 1; None = where it would was not found."""
 
 
 class WiringRequest(Record):

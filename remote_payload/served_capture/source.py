@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from remote_payload.schema.capture_rule import CaptureRule, SourcePiece
+from remote_payload.sglang_bench.installed import DECIDING, forces_draft_tokens
 
 SETTER = "set_eagle3_layers_to_capture"
 TOLD = ("layers_to_capture", "_is_layer_to_capture")
@@ -24,7 +25,7 @@ BOUNDARIES = {"srt/layers/layer_boundary/stage.py": "_prepare_attention", "srt/l
 ARGUMENTS = "srt/server_args.py"
 FLAGS = {"returns_hidden": "enable_return_hidden_states", "returns_aux": "enable_return_aux_hidden_states"}
 OTHERS = ("srt/arg_groups/field_order.py",)
-READ = (*READERS, *BOUNDARIES, ARGUMENTS, *OTHERS, "version.py", "_version.py")
+READ = (*READERS, *BOUNDARIES, *DECIDING, *OTHERS, "version.py", "_version.py")
 """Files below the package that are read beside its models."""
 
 
@@ -66,6 +67,7 @@ def rule_from(
         boundary=tuple(_boundaries(texts)),
         returns_hidden=FLAGS["returns_hidden"] in arguments,
         returns_aux=FLAGS["returns_aux"] in arguments,
+        forces_draft_tokens=forces_draft_tokens("\n".join(texts.get(name, "") for name in DECIDING)),
     )
 
 

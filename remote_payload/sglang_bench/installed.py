@@ -18,6 +18,8 @@ from remote_payload.sglang_bench.command import python_of
 DEADLINE_S = 60.0
 CHOOSER = "auto_choose_speculative_params"
 """With an underscore before it from 0.5 on."""
+DECIDING = ("srt/arg_groups/speculative_hook.py", "srt/server_args.py")
+"""Files below the package that decide the shape of a draft."""
 SIMULATED = "SGLANG_SIMULATE_ACC_LEN"
 BENCH_MODULES = ("sglang.benchmark.serving", "sglang.bench_serving")
 
@@ -75,13 +77,13 @@ def _simulates(job: BenchJob) -> bool:
 
 def facts_from(version: str | None, path: str | None, files: Mapping[str, str]) -> SglangFacts:
     """What these files of the package (name below it -> text) say."""
-    deciding = [files[name] for name in ("srt/arg_groups/speculative_hook.py", "srt/server_args.py") if name in files]
+    deciding = [files[name] for name in DECIDING if name in files]
     source = "\n".join(deciding)
     modules = [name for name in BENCH_MODULES if f"{name.removeprefix('sglang.').replace('.', '/')}.py" in files]
     return SglangFacts(
         version=version or _declared_version(files),
         path=path,
-        forces_draft_tokens=_forces_draft_tokens(source) if CHOOSER in source else None,
+        forces_draft_tokens=forces_draft_tokens(source),
         running_requests_cap=_cap(source),
         returns_histogram=_histogram(files.get("srt/managers/tokenizer_manager.py", "")),
         bench_module=modules[0] if modules else None,
@@ -135,7 +137,10 @@ def _classes(test: ast.expr) -> list[str]:
     return []
 
 
-def _forces_draft_tokens(source: str) -> bool:
+def forces_draft_tokens(source: str) -> bool | None:
+    """Whether `DECIDING`, joined, sets num_draft_tokens to num_steps + 1 at topk 1; None = the place was not found."""
+    if CHOOSER not in source:
+        return None
     said = "num_draft_tokens is adjusted to speculative_num_steps + 1" in source
     return (
         said

@@ -76,6 +76,7 @@ AXES: Mapping[Axis, Mapping[Answer, str]] = {
     "arguments": {
         "as_asked": "the server runs with what it was asked for",
         "changed": "it runs with something else that matters",
+        "foreseen": "by SGLang's rule it will run with something else that matters; no server was asked",
         "unknown": "it does not tell, or none was started",
     },
     "pays": {
@@ -83,6 +84,8 @@ AXES: Mapping[Axis, Mapping[Answer, str]] = {
         "mendable": "surely slower, but surely faster with the accept length that the best reading has",
         "loses": "surely slower: the accept length is below the step cost r",
         "cannot": "no accept length that this draft can have is above the step cost r",
+        "foreseen_loses": "not measured; by a known step cost no accept length that it has, or can have, is above r",
+        "foreseen_pays": "not measured; by a known step cost the accept length that the best reading has is above r",
         "open": "measured on both sides, and the interval holds 1, or something speaks against the figures",
         "unknown": "not measured on both sides",
     },

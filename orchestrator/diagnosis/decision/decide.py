@@ -9,6 +9,8 @@ from orchestrator.diagnosis.decision.drifts import drift_checks
 from orchestrator.diagnosis.decision.economics import pays_signals
 from orchestrator.diagnosis.decision.fed_axis import fed_signals, rule_results
 from orchestrator.diagnosis.decision.fix import fix_for
+from orchestrator.diagnosis.decision.foreseen import foreseen_arguments, foreseen_checks
+from orchestrator.diagnosis.decision.foreseen_cost import foreseen_pays
 from orchestrator.diagnosis.decision.inputs import Known
 from orchestrator.diagnosis.decision.next_runs import NextRun, next_runs
 from orchestrator.diagnosis.decision.offline_axes import is_computing, offline_signals, weighty
@@ -36,12 +38,15 @@ def decide(known: Known) -> Decision:
         *served_signals(known),
         *fed_signals(known),
         *pays_signals(known),
+        *foreseen_arguments(known),
+        *foreseen_pays(known),
     )
     if place_of(signals)["heldout"] == "unknown":
         signals = (*(item for item in signals if item.axis != "heldout"), *served_gap(known))
     place = place_of(signals)
     rows = rows_at(place)
-    checks = (*serving_checks(known), *drift_checks(known), *(rule_results(known) if known.fed is None else ()))
+    checks = (*foreseen_checks(known), *serving_checks(known), *drift_checks(known),
+              *(rule_results(known) if known.fed is None else ()))  # fmt: skip
     told = [item for row in rows if row.kind == "fault" for item in _told(known, row, signals)]
     beside = [*_leftovers(known, place), *(item for signal in signals for item in signal.findings[1:])]
     beside += [item for signal in signals for item in signal.findings if not weighty(item)]
@@ -52,7 +57,8 @@ def decide(known: Known) -> Decision:
     doubtful = any(row.doubts for row in rows)
     healthy = not causes and any(row.kind == "healthy" for row in rows)
     explained = any(cause in ACCEPTANCE for cause in causes) or not any(row.essential for row in rows)
-    verdict: Verdict = "healthy" if healthy else causes[0] if causes else "cannot_tell"
+    sound = not causes and any(row.kind == "sound" for row in rows)
+    verdict: Verdict = "healthy" if healthy else causes[0] if causes else "sound" if sound else "cannot_tell"
     return Decision(
         verdict=verdict,
         headline=_headline(verdict, findings, signals, runs),
@@ -158,9 +164,9 @@ def _headline(
     verdict: Verdict, findings: Sequence[CheckResult], signals: Sequence[Signal], runs: Sequence[NextRun]
 ) -> str:
     """Every cause once, each with its weightiest finding; or what was seen, and what to run."""
-    if verdict == "healthy":
+    if verdict in ("healthy", "sound"):
         told = [item.summary for axis in _HEALTHY for s in signals if s.axis == axis for item in s.results[:1]]
-        return f"healthy: {'; '.join(told)}"
+        return f"{verdict}: {'; '.join(told)}"
     first = {item.cause: item for item in reversed(findings) if weighty(item)}
     named = [item for item in findings if first.get(item.cause) is item]
     if named:

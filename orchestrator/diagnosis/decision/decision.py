@@ -8,9 +8,12 @@ from orchestrator.diagnosis.decision.axes import Answer, Axis, Signal
 from orchestrator.diagnosis.decision.fix import Fix
 from orchestrator.diagnosis.decision.next_runs import NextRun
 from orchestrator.diagnosis.decision.offline_axes import weighty
+from orchestrator.diagnosis.decision.table import TABLE
 from orchestrator.diagnosis.finding import Cause, CheckResult
 
-Verdict = Cause | Literal["healthy", "cannot_tell"]
+Verdict = Cause | Literal["healthy", "sound", "cannot_tell"]
+"""A cause, or: `healthy`; `sound`, which is the same where speed was not judged; `cannot_tell`."""
+_SOUND = next(row for row in TABLE if row.kind == "sound").conditions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +40,12 @@ class Decision:
     signals: tuple[Signal, ...]
     checks: tuple[CheckResult, ...]
     """K6, K12 and K14 to K19, whatever they say."""
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether nothing is wrong with drafter or server, whatever speculation is worth here."""
+        asked = {axis: answers for axis, answers in _SOUND.items() if axis != "pays"}
+        return set(self.causes) <= {"economics"} and all(self.place[axis] in asked[axis] for axis in asked)
 
     @property
     def named(self) -> tuple[CheckResult, ...]:

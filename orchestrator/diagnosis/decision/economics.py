@@ -118,8 +118,7 @@ def _result(found: Economics, served: Served) -> CheckResult:
     if answer == "pays":
         return ECONOMICS.passed(f"faster than plain decoding, {_speed(found)}; {break_even_words(found)}", evidence)
     if answer == "open":
-        why = found.load.pairing.refused or "the interval of the speed-up holds 1, or there is none"
-        return ECONOMICS.cannot_tell(f"{_speed(found)}: {why}", needs="more --repeats", evidence=evidence)
+        return ECONOMICS.cannot_tell(f"{_speed(found)}: {_undecided(found)}", needs="more --repeats", evidence=evidence)
     if answer == "mendable":
         mended = 0.0 if found.mended is None else found.mended.value or 0.0
         return ECONOMICS.passed(
@@ -133,6 +132,15 @@ def _result(found: Economics, served: Served) -> CheckResult:
         remedy=_remedy(found, served),
         refuted_by="a speed-up surely above 1 at an accept length below r",
     )
+
+
+def _undecided(found: Economics) -> str:
+    pairing, repeats = found.load.pairing, len(found.load.spec.speed.throughputs)
+    if pairing.refused is not None:
+        return pairing.refused
+    if pairing.speedup.low is None:
+        return f"speed is not judged on {repeats} repeat{'' if repeats == 1 else 's'}, which has no interval"
+    return "the interval of the speed-up holds 1"
 
 
 def break_even_words(found: Economics) -> str:

@@ -20,6 +20,8 @@ from orchestrator.diagnosis.sglang_ids import spell
 _SHAPE = ("speculative_num_steps", "speculative_eagle_topk", "speculative_num_draft_tokens")
 WIRING = ("fed other states", "mis-fed by the rule", "mis-read")
 """Rows of the table that a change of config.json may mend."""
+ARGUMENTS = ("arguments changed", "arguments that will be changed")
+"""Rows of the table that a change of the server's flags mends."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +62,7 @@ def fix_for(known: Known, rows: Sequence[Row]) -> Fix | None:
     """The fix of what these rows name; None where there is none."""
     names = {row.name for row in rows if row.kind == "fault"}
     own = _drafters(known) if names & set(WIRING) else None
-    server = tuple(_server_edits(known)) if "arguments changed" in names else ()
+    server = tuple(_server_edits(known)) if names & set(ARGUMENTS) else ()
     if own is None:
         return Fix(config={}, server=server) if server else None
     return replace(own, server=server)
@@ -123,7 +125,7 @@ def _server_edits(known: Known) -> list[ServerEdit]:
     servers = () if known.served is None else known.served.result.servers
     server = next((item for item in servers if item.side == "spec"), None)
     if server is None:
-        return []
+        return _foreseen_edits(known)
     found = []
     for name in _SHAPE:
         value = effective_int(server, name)
@@ -131,3 +133,12 @@ def _server_edits(known: Known) -> list[ServerEdit]:
         if value is not None and asked is not None and asked != str(value):
             found.append(ServerEdit(name=name, value=str(value), why=f"asked for {asked}, runs with {value} anyway"))
     return found
+
+
+def _foreseen_edits(known: Known) -> list[ServerEdit]:
+    planned = known.planned
+    if planned is None or planned.num_steps is None:
+        return []
+    value = planned.num_steps + 1
+    why = f"asked for {planned.num_draft_tokens}, would run with {value} anyway"
+    return [ServerEdit(name="speculative_num_draft_tokens", value=str(value), why=why)]

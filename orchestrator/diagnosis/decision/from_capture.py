@@ -6,6 +6,7 @@ from orchestrator.diagnosis.decision.inputs import Fed, Resolved
 from orchestrator.diagnosis.effective_capture import resolve
 from orchestrator.diagnosis.served_states import identified, judge_capture
 from remote_payload.schema.capture import CaptureResult
+from remote_payload.schema.capture_rule import CaptureRule
 
 SILENT = ("not_returned", "not_compared")
 """Verdicts on a capture that say nothing of what is fed."""
@@ -37,9 +38,16 @@ def fed_of(found: CaptureResult, run_id: str, trained: tuple[int, ...] | None = 
 
 def resolved_of(found: CaptureResult) -> Resolved:
     """What the installed source says; `states` None where it does not tell."""
-    rule = resolve(found.rule, found.draft_config, found.target_config)
+    return resolved_by(found.rule, found.draft_config, found.target_config)
+
+
+def resolved_by(found: CaptureRule | None, draft_config: str | None, target_config: str | None) -> Resolved:
+    """The same of a source and the texts of both config.json."""
+    rule = resolve(found, draft_config, target_config)
     told = (*rule.reasoning, rule.problem) if rule.problem is not None else rule.reasoning
-    return Resolved(states=rule.states, sglang_version=rule.version, reasoning=told)
+    return Resolved(
+        states=rule.states, sglang_version=rule.version, reasoning=told, problem=rule.problem, fails=rule.fails
+    )
 
 
 def _layers(target_config: str | None) -> int | None:

@@ -123,6 +123,40 @@ class Resolved:
     """None = the source does not tell."""
     sglang_version: str | None
     reasoning: tuple[str, ...] = ()
+    problem: str | None = None
+    """Why they are not known, or what goes wrong with them."""
+    fails: bool = False
+    """Whether the server ends at its start or its warm-up, by the source."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Planned:
+    """The server as it is going to be asked for, beside what the host's SGLang makes of that; nothing was run."""
+
+    num_steps: int | None
+    eagle_topk: int | None
+    num_draft_tokens: int | None
+    is_chain: bool
+    """Whether it drafts a chain, of which SGLang 0.4.8 and later makes `num_steps + 1` tokens, whatever is asked."""
+    sglang_version: str | None = None
+    forces_draft_tokens: bool | None = None
+    """Whether the installed source makes a chain's draft tokens num_steps + 1; None = it was not read."""
+    draft_config: str | None = None
+    """Text of the drafter's config.json; None = it was not read."""
+    target_config: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class EarlierCost:
+    """What a speculative step of this pair cost on this host in an earlier benchmark, at one number of steps."""
+
+    run_id: str
+    steps: int
+    ratio: float
+    """r: accept length over speed-up."""
+    low: float | None
+    high: float | None
+    """Ends of its 95 % interval; None = it has none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,6 +172,8 @@ class Known:
     resolved: Resolved | None = None
     cost: StepCost | None = None
     """What a speculative step costs by its number of drafts, where somebody knows it for this target and device."""
+    planned: Planned | None = None
+    earlier: EarlierCost | None = None
 
     def foretold(self, split: SplitName, part: Literal["as served", "best"]) -> Predicted | None:
         """One split's prediction of one reading."""
@@ -153,10 +189,12 @@ class Known:
 
     @property
     def sglang_version(self) -> str | None:
-        """Of the server: where it was asked what it feeds, else where it was measured."""
+        """Of the server: where it was asked what it feeds, else where it was measured, else what is installed."""
         if self.fed is not None and self.fed.sglang_version is not None:
             return self.fed.sglang_version
-        return None if self.served is None else self.served.result.sglang.version
+        if self.served is not None and self.served.result.sglang.version is not None:
+            return self.served.result.sglang.version
+        return None if self.planned is None else self.planned.sglang_version
 
     @property
     def trained(self) -> tuple[int, ...] | None:

@@ -12,8 +12,9 @@ from typing import Literal
 from orchestrator.diagnosis.decision.axes import AXES, Answer, Axis
 from orchestrator.diagnosis.finding import Cause
 
-Kind = Literal["fault", "also", "ask", "healthy"]
-"""`fault`: a cause is named; `also`: true beside it; `ask`: cannot be told yet; `healthy`: nothing is at fault."""
+Kind = Literal["fault", "also", "ask", "healthy", "sound"]
+"""`fault`: a cause is named; `also`: true beside it; `ask`: cannot be told yet; `healthy`: nothing is at fault;
+`sound`: the same, but for the speed, which is not judged."""
 Step = Literal["standalone", "sweep", "more_rows", "check_rows", "heldout", "more_heldout", "capture", "serve_train",
                "serve_heldout", "predict", "more_prompts", "bench", "baseline", "repeats", "again"]  # fmt: skip
 """What to run next, by name; see `next_runs`."""
@@ -135,10 +136,16 @@ TABLE: tuple[Row, ...] = (
         when="served_heldout=above", why="the same on held-out prompts"),
     Row(name="arguments changed", kind="fault", cause="parameters", tells=("arguments",), when="arguments=changed",
         why="what was asked for was never measured"),
+    Row(name="arguments that will be changed", kind="fault", cause="parameters", tells=("arguments",),
+        when="arguments=foreseen", why="what is asked for will not be what is measured"),
     Row(name="loses", kind="fault", cause="economics", tells=("pays",), when="pays=loses",
         why="the accept length is surely below what a speculative step costs, and no mended one is surely above it"),
     Row(name="cannot pay", kind="fault", cause="economics", tells=("pays",), when="pays=cannot",
         why="even if every draft were accepted, a step would cost more than it yields"),
+    Row(name="cannot pay by a known step cost", kind="fault", cause="economics", tells=("pays",),
+        when="pays=foreseen_loses", why="what a step costs is known, and the drafter does not give as much"),
+    Row(name="pays by a known step cost", kind="also", tells=("pays",), when="pays=foreseen_pays",
+        why="foretold, not measured"),
     Row(name="pays once mended", kind="also", tells=("pays",), when="pays=mendable",
         why="slower is the consequence of the fault that is named, not a cause of its own"),
     Row(name="pays once mended, and nothing to mend", kind="ask", asks=("more_rows",), essential=True,
@@ -177,10 +184,10 @@ TABLE: tuple[Row, ...] = (
         when="served_heldout=untold", why="the walk over prompt and served output tells what it should have been"),
     Row(name="held-out prompts served, too few to tell", kind="ask", asks=("more_prompts",), essential=True,
         when="served_heldout=open", why="the interval of served minus predicted holds both no loss and a large one"),
-    Row(name="arguments not told", kind="ask", asks=("bench",), essential=True, when="arguments=unknown",
+    Row(name="arguments not told", kind="ask", asks=("bench",), essential=True, when="arguments=unknown|foreseen",
         why="flags that change silently are read off the running server"),
-    Row(name="no plain baseline", kind="ask", asks=("baseline",), essential=True, when="pays=unknown",
-        why="whether it pays is a ratio of two measurements"),
+    Row(name="no plain baseline", kind="ask", asks=("baseline",), essential=True,
+        when="pays=unknown|foreseen_pays", why="whether it pays is a ratio of two measurements"),
     Row(name="speed-up decides nothing", kind="ask", asks=("repeats",), essential=True, when="pays=open",
         why="the interval of the speed-up holds 1, or something speaks against the figures"),
     Row(name="healthy", kind="healthy", tells=("feeding", "served_train", "served_heldout", "heldout", "pays"),
@@ -188,6 +195,12 @@ TABLE: tuple[Row, ...] = (
              "served_train=as_predicted|untold|unknown served_heldout=as_predicted "
              "fed=as_trained|unknown|source_right arguments=as_asked pays=pays",
         why="every question has an answer and none is a fault; on training prompts a prediction may be missing"),
+    Row(name="sound, and its speed is not judged", kind="sound",
+        tells=("feeding", "served_train", "served_heldout", "heldout"),
+        when="files=whole rows=sound feeding=as_trained computing=as_trained heldout=level|small_gap "
+             "served_train=as_predicted|untold|unknown served_heldout=as_predicted "
+             "fed=as_trained|unknown|source_right arguments=as_asked pays=open|unknown|foreseen_pays",
+        why="neither drafter nor server has a fault; whether speculation is worth its cost here is another question"),
 )  # fmt: skip
 """Of every answer of every axis there is a row that holds, or it is part of `healthy`."""
 

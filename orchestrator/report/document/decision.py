@@ -28,7 +28,7 @@ QUESTIONS = {
 
 def decision_document(found: Decision, *, name: str, made_unix_s: float | None, tool: str) -> Document:
     """The whole decision; `name`: what the diagnosis is called."""
-    tones: dict[str, Tone] = {"healthy": "good", "cannot_tell": "unsure"}
+    tones: dict[str, Tone] = {"healthy": "good", "sound": "good", "cannot_tell": "unsure"}
     sections = [
         _causes(found),
         *([] if found.fix is None else [_copied("fix", "The fix", fix_lines(found.fix))]),

@@ -116,7 +116,7 @@ def test_a_fault_is_called_by_its_name_and_no_other(known, expected):
     for cause in expected:
         assert cause in found.headline
     text = decision_text(found)
-    assert len(text.splitlines()) <= 40
+    assert len(text.splitlines()) <= 24
     assert all(cause in text for cause in expected)
 
 

@@ -1,0 +1,103 @@
+"""What is known before anything runs: the asked shape by SGLang's rule, and the two config.json beside each other."""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from orchestrator.diagnosis.decision.axes import Signal
+from orchestrator.diagnosis.decision.inputs import Known, Planned
+from orchestrator.diagnosis.finding import CheckResult, Evidence, Subject
+from orchestrator.diagnosis.served_asked import ARGUMENTS
+from orchestrator.diagnosis.served_shape import shapes_for
+
+CONFIGS = Subject(check="K2", title="the drafter's config beside the target's")
+STARTS = Subject(check="K6", title="whether the server would start")
+
+
+def foreseen_arguments(known: Known) -> Iterator[Signal]:
+    """The shape that no server will run as it is asked for; none where a server told, or nothing speaks against it."""
+    planned = known.planned
+    if known.served is not None or planned is None or not _is_overridden(planned):
+        return
+    steps, wanted = planned.num_steps or 0, planned.num_draft_tokens
+    version = planned.sglang_version
+    source = (
+        "its source does so at topk 1" if planned.forces_draft_tokens else "not read; 0.4.8 and later do so at topk 1"
+    )
+    found = ARGUMENTS.finding(
+        f"asked for {wanted} draft tokens, the server will run with {steps + 1}: with eagle_topk 1 it takes "
+        f"num_steps + 1 = {steps + 1}",
+        severity="serious",
+        cause="parameters",
+        evidence=(
+            Evidence(name="draft tokens asked for", value=wanted),
+            Evidence(name="draft tokens that it will run with", value=steps + 1),
+            Evidence(name="the installed SGLang", value=f"{version or 'of unknown version'}: {source}"),
+        ),
+        remedy=shapes_for(wanted),
+        refuted_by=f"/server_info with speculative_num_draft_tokens {wanted}",
+    )
+    yield Signal(axis="arguments", answer="foreseen", results=(found,))
+
+
+def _is_overridden(planned: Planned) -> bool:
+    if not planned.is_chain or planned.num_steps is None or planned.num_draft_tokens is None:
+        return False
+    return planned.forces_draft_tokens is not False and planned.num_draft_tokens != planned.num_steps + 1
+
+
+def foreseen_checks(known: Known) -> Iterator[CheckResult]:
+    """Two config.json that do not go together, and a source by which the server ends at its start."""
+    if known.served is not None or known.fed is not None:
+        return  # it runs
+    if known.planned is not None:
+        yield from _configs(known.planned)
+    resolved = known.resolved
+    if resolved is not None and resolved.fails and resolved.problem is not None:
+        yield STARTS.finding(
+            f"by the source of SGLang {resolved.sglang_version or 'of unknown version'} the server does not come up "
+            f"with this drafter: {resolved.problem}",
+            severity="serious",
+            cause="wiring",
+            evidence=tuple(Evidence(name="the source says", value=step) for step in resolved.reasoning[-3:]),
+            remedy=("name states that this SGLang can capture, or serve with one that can capture these",),
+            refuted_by="a server that starts with this drafter and answers",
+        )
+
+
+def _configs(planned: Planned) -> Iterator[CheckResult]:
+    """Width: the drafter's fc takes the target's states, and SGLang sizes it by the drafter's own config.json."""
+    draft, target = _object(planned.draft_config), _object(planned.target_config)
+    text = target.get("text_config")
+    text = text if isinstance(text, dict) else target
+    made_for = next((width for key in ("target_hidden_size", "hidden_size") if (width := _count(draft, key))), None)
+    width = _count(text, "hidden_size")
+    if made_for is None or width is None:
+        return
+    if made_for == width:
+        yield CONFIGS.passed(f"the drafter is made for states of {width} numbers, which is what this target has")
+        return
+    yield CONFIGS.finding(
+        f"the drafter is made for states of {made_for} numbers, this target's have {width}: another target's drafter",
+        severity="fatal",
+        cause="loading",
+        evidence=(
+            Evidence(name="width by the drafter's config.json", value=made_for),
+            Evidence(name="width by the target's config.json", value=width),
+        ),
+        remedy=("serve it with the target it was trained for, or mend target_hidden_size if the weights are right",),
+        refuted_by="a tensor fc whose input width is a multiple of the target's",
+    )
+
+
+def _object(text: str | None) -> Mapping[str, Any]:
+    try:
+        value = json.loads(text or "{}")
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _count(config: Mapping[str, Any], key: str) -> int | None:
+    value = config.get(key)
+    return value if type(value) is int and value > 0 else None

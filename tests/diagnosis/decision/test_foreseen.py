@@ -1,0 +1,97 @@
+"""What is said before anything is served: the asked shape, two config.json, and what a step is known to cost."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from orchestrator.compare.step_cost import StepCost
+from orchestrator.diagnosis.decision.decide import decide
+from orchestrator.diagnosis.decision.inputs import EarlierCost, Known, Planned, Resolved
+from tests.diagnosis.decision.scenes import offline, served, sound, story
+
+ASKED = Planned(num_steps=1, eagle_topk=1, num_draft_tokens=16, is_chain=True, sglang_version="0.5.23",
+                forces_draft_tokens=True)  # fmt: skip
+STORED = StepCost(base=1.47, per_step=0.16, source="eagle3.toml")
+
+
+def test_the_override_is_named_before_anything_runs_and_leaves_the_rest_to_be_looked_at():
+    found = decide(Known(planned=ASKED))
+    assert (found.causes, found.certain) == (("parameters",), False)
+    assert "asked for 16 draft tokens, the server will run with 2" in found.named[0].summary
+    assert any("--num-steps 5 --eagle-topk 4 --num-draft-tokens 16" in line for line in found.named[0].remedy)
+    assert found.fix is not None
+    assert [(edit.name, edit.value) for edit in found.fix.server] == [("speculative_num_draft_tokens", "2")]
+
+
+@pytest.mark.parametrize(
+    "sane",
+    [
+        replace(ASKED, num_draft_tokens=2),
+        replace(ASKED, num_draft_tokens=None),
+        replace(ASKED, eagle_topk=4, is_chain=False),
+        replace(ASKED, forces_draft_tokens=False, sglang_version="0.4.5"),  # takes both as they are given
+    ],
+)
+def test_a_shape_that_is_taken_as_it_is_asked_for(sane):
+    assert decide(Known(planned=sane)).causes == ()
+
+
+def test_where_no_source_was_read_the_versions_that_do_so_are_named():
+    (override,) = decide(Known(planned=replace(ASKED, sglang_version=None, forces_draft_tokens=None))).named
+    assert "0.4.8 and later" in str(override.evidence[2].value)
+
+
+def test_the_storys_three_causes_before_a_server_was_started():
+    found = decide(Known(offline=offline("wrong"), planned=ASKED, cost=replace(STORED, base=3.5)))
+    assert found.causes == ("wiring", "parameters", "economics")
+    assert found.certain
+    assert "cannot pay below accept length 3.66 at this step cost (eagle3.toml): at most 2 with 1 draft step" in (
+        found.named[2].summary
+    )
+
+
+def test_what_the_server_tells_stands_before_what_was_foreseen():
+    assert decide(story(planned=ASKED, cost=STORED)).causes == decide(story()).causes
+    told = [item for item in decide(story(planned=ASKED)).named if item.cause == "parameters"]
+    assert len(told) == 1
+    assert "runs with 2" in told[0].summary
+
+
+def test_an_earlier_benchmark_says_what_a_step_costs_at_its_own_steps_alone():
+    three = replace(ASKED, num_steps=3, num_draft_tokens=4)
+    earlier = EarlierCost(run_id="b1", steps=3, ratio=3.9, low=3.7, high=4.1)
+    known = Known(offline=offline(), planned=three, earlier=earlier)
+    assert decide(known).place["pays"] == "foreseen_loses"
+    assert "3.70 to 4.10 at this step cost (run b1)" in decide(known).headline
+    assert decide(replace(known, earlier=replace(earlier, low=1.2, high=1.4))).place["pays"] == "foreseen_pays"
+    assert decide(replace(known, earlier=replace(earlier, low=2.5, high=3.0))).place["pays"] == "unknown"
+    assert decide(replace(known, earlier=replace(earlier, steps=2))).place["pays"] == "unknown"
+    assert decide(replace(known, earlier=replace(earlier, low=None))).place["pays"] == "unknown"
+
+
+def configs(draft, target):
+    return replace(ASKED, num_draft_tokens=2, draft_config=json.dumps(draft), target_config=json.dumps(target))
+
+
+def test_another_targets_drafter_is_told_by_its_width():
+    found = decide(Known(planned=configs({"hidden_size": 4096}, {"text_config": {"hidden_size": 7168}})))
+    assert found.causes == ("loading",)
+    assert "states of 4096 numbers, this target's have 7168" in found.headline
+    for draft in ({"hidden_size": 4096, "target_hidden_size": 7168}, {"transformer_layer_config": {}}, [], {}):
+        assert decide(Known(planned=configs(draft, {"hidden_size": 7168}))).causes == ()
+
+
+def test_a_source_by_which_the_server_ends_at_its_start():
+    fails = Resolved(states=None, sglang_version="0.5.10", problem="before layer 0 there is no residual", fails=True)
+    found = decide(Known(resolved=fails))
+    assert "the server does not come up with this drafter: before layer 0" in found.headline
+    assert "does not come up" not in decide(sound(resolved=fails)).headline  # it came up
+
+
+def test_a_sound_pair_whose_speed_decides_nothing_is_sound():
+    found = decide(sound(served=served(spec=(60.0,))))
+    assert (found.verdict, found.certain, found.is_sound) == ("sound", False, True)
+    slower = decide(sound(served=served(spec=(60.0, 61.0, 59.0))))
+    assert (slower.verdict, slower.is_sound) == ("economics", True)
+    assert not decide(story()).is_sound
