@@ -10,7 +10,8 @@ from orchestrator.compare.served import Draft
 from orchestrator.compare.served_acceptance import LEAST_STEPS, samples_of
 from orchestrator.compare.served_speed import tokens_of
 from orchestrator.records.measurement import Series
-from remote_payload.schema.bench import RequestSample, WorkloadFacts
+from remote_payload.schema.bench import RequestSample
+from remote_payload.schema.workload import WorkloadFacts
 
 DEEPEST = 16
 """Depth up to which acceptance is a metric of its own."""

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from orchestrator.compare.stats import UNKNOWN, Estimate, Proportion, pooled_ratio, wilson
-from remote_payload.schema.bench import RequestSample, WorkloadFacts
+from remote_payload.schema.bench import RequestSample
+from remote_payload.schema.workload import WorkloadFacts
 
 LEAST_STEPS = 30
 """Verify steps below which the conditional acceptance of a depth is not shown."""

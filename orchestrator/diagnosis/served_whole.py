@@ -4,8 +4,9 @@ from collections.abc import Iterator, Sequence
 
 from orchestrator.diagnosis.finding import CheckResult, Evidence, Subject, count
 from orchestrator.diagnosis.served_asked import seen
-from remote_payload.schema.bench import PointFacts, RequestSample, WorkloadFacts
+from remote_payload.schema.bench import PointFacts, RequestSample
 from remote_payload.schema.bench_machine import MachineSample
+from remote_payload.schema.workload import WorkloadFacts
 
 ANSWERS = Subject(check="load", title="answers' own numbers")
 TEXT = Subject(check="load", title="text")

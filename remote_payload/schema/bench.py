@@ -10,6 +10,7 @@ from typing import Literal
 
 from remote_payload.schema.folder import FolderFacts
 from remote_payload.schema.record import SCHEMA_VERSION, Record
+from remote_payload.schema.workload import WorkloadFacts
 
 Side = Literal["spec", "plain"]
 """`spec`: with speculation as asked for; `plain`: the same server without it."""
@@ -175,31 +176,6 @@ class PointFacts(Record):
     """How long the thread that sends and receives was runnable without a core; None = this kernel does not tell."""
     client_late_s: float = 0.0
     """Largest delay between when a request was due and when it was sent."""
-
-
-class WorkloadFacts(Record):
-    """What was asked."""
-
-    source: str
-    form: Literal["token_ids", "text", "messages", "random"]
-    prompts: int
-    prompt_tokens: int | None
-    sha256: str
-    """Over the rendered prompts and their order: equal workloads have equal ones."""
-    prompt_sha256: tuple[str, ...] = ()
-    """The beginning of each prompt's own, in their order: equal prompts have equal ones. Empty = an older record."""
-    conversations: tuple[str, ...] = ()
-    """What names each prompt's conversation, in their order, where any tells one; empty = none does."""
-    heldout_from: int | None = None
-    """Index of the first prompt the drafter was not trained on, those before are training prompts; None = not told."""
-    max_new_tokens: int
-    ignore_eos: bool
-    temperature: float
-    top_p: float | None = None
-    top_k: int | None = None
-    seed: int
-    template: str | None = None
-    """`served` where messages went through the served chat template."""
 
 
 class HarnessRun(Record):

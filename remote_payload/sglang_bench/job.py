@@ -1,6 +1,7 @@
 """The served benchmark from job to result files: look -> for each start: server, prompts, points -> `bench.json`."""
 
 import contextlib
+import dataclasses
 import json
 import os
 import platform
@@ -27,6 +28,7 @@ from remote_payload.sglang_bench.machine_samples import Machine
 from remote_payload.sglang_bench.plan import Start, loads, spare_needed, starts
 from remote_payload.sglang_bench.points import Points
 from remote_payload.sglang_bench.progress import Journal, Report
+from remote_payload.sglang_bench.retokenised import retokenised
 from remote_payload.sglang_bench.server import Running, attach, start
 from remote_payload.sglang_bench.strays import Strays
 from remote_payload.sglang_bench.template import render
@@ -130,9 +132,11 @@ class _Bench:
             return
         if self._prompts.form == "messages":
             self._journal.phase("prompts", "through the served chat template")
+        told = retokenised(self._prompts.prompts, self._job, running.url, running.key)
         rendered = render(self._prompts, self._job, running.url, running.key)
         if self._job.harness == "own" or rendered.form == "text":  # SGLang's own tool applies the template itself
             self._prompts = rendered
+        self._prompts = dataclasses.replace(self._prompts, retokenised=told)
         self._is_rendered = True
 
     def write(self, began_s: float, *, whole: bool, running: Running | None = None) -> None:

@@ -23,8 +23,22 @@ class Prompt:
     input_ids: tuple[int, ...] | None = None
     text: str | None = None
     messages: tuple[dict[str, Any], ...] | None = None
+    trained: "TrainedRow | None" = None
+    """The training row that it is of, where that holds ids and messages both."""
     conversation: str | None = None
     """What it belongs to together with other prompts, e.g. the turns of one conversation; None = not told."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainedRow:
+    """A training row's tokens, and the messages that they were made of."""
+
+    ids: tuple[int, ...]
+    """Prompt and answer."""
+    prompt_tokens: int
+    """Where its last answer begins."""
+    messages: tuple[dict[str, Any], ...]
+    """Up to the last question."""
 
 
 def read_row(line: bytes, where: str) -> tuple[Form, Prompt]:
@@ -40,8 +54,9 @@ def read_row(line: bytes, where: str) -> tuple[Form, Prompt]:
         raise rows_failure(f"{where}: expected an object, found: {type(row).__name__}")
     belongs = _conversation(row, where)
     if row.get("input_ids") is not None:
-        return "token_ids", Prompt(index=0, input_ids=_prompt_ids(row, where), conversation=belongs)
-    messages = row.get("messages", row.get("conversations"))
+        ids = _prompt_ids(row, where)
+        return "token_ids", Prompt(index=0, input_ids=ids, conversation=belongs, trained=_trained(row, len(ids)))
+    messages = _messages(row)
     if messages is not None:
         return "messages", Prompt(index=0, messages=_asked(messages, where), conversation=belongs)
     text = row.get("text", row.get("prompt"))
@@ -77,6 +92,23 @@ def _prompt_ids(row: dict[str, Any], where: str) -> tuple[int, ...]:
     if type(length) is not int or not 1 <= length <= len(ids):
         raise rows_failure(f"{where}: the prompt must be 1..{len(ids)} tokens long, found: {_short(length)}")
     return tuple(ids[:length])
+
+
+def _trained(row: dict[str, Any], prompt_tokens: int) -> TrainedRow | None:
+    """None where it holds no messages that can be asked: its ids are a prompt all the same."""
+    try:
+        messages = _asked(_messages(row), "")
+    except JobFailure:
+        return None
+    mask = row.get("loss_mask")
+    if isinstance(mask, list) and 1 in mask and len(mask) == len(row["input_ids"]):
+        end = len(mask) - mask[::-1].index(1)  # of the last answer
+        prompt_tokens = next((at for at in range(end, 0, -1) if mask[at - 1] != 1), prompt_tokens)
+    return TrainedRow(ids=tuple(row["input_ids"]), prompt_tokens=prompt_tokens, messages=messages)
+
+
+def _messages(row: dict[str, Any]) -> object:
+    return row.get("messages", row.get("conversations"))
 
 
 def _asked(messages: object, where: str) -> tuple[dict[str, Any], ...]:

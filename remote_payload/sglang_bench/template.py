@@ -57,7 +57,7 @@ def render(workload: Workload, job: BenchJob, url: str, key: str | None) -> Work
         return workload
     everything = (*workload.prompts, *workload.spare)
     try:
-        answers = [_ask(url, key, prompt) for prompt in everything]
+        ids, template = ids_of(everything, job, url, key)
     except NoTemplateError as error:
         if workload.source == "bundled":
             return as_text(workload)
@@ -65,19 +65,42 @@ def render(workload: Workload, job: BenchJob, url: str, key: str | None) -> Work
             f"the prompts are messages, the server cannot render them: {error}",
             hint="start it with `--chat-template`, or give prompts as `text` or `input_ids`",
         ) from None
-    ids, template = [ids for _, ids in answers], SERVED
-    if any(given is None for given in ids):
-        ids, template = list(_by_tokenizer(everything, job)), TOKENIZER
-    for prompt, given, (length, _) in zip(everything, ids, answers, strict=True):
-        if length is not None and len(given or ()) != length:
-            raise job_failure(
-                f"prompt {prompt.index}: the server's chat endpoint makes {length} tokens of it, the template of its "
-                f"tokenizer: {len(given or ())}",
-                hint="the server was started with another chat template: give prompts as `text` or `input_ids`",
-            )
-    made = [replace(p, input_ids=tuple(given or ()), messages=None) for p, given in zip(everything, ids, strict=True)]
+    made = [replace(p, input_ids=tuple(given), messages=None) for p, given in zip(everything, ids, strict=True)]
     count = len(workload.prompts)
     return replace(workload, prompts=tuple(made[:count]), spare=tuple(made[count:]), template=template)
+
+
+def ids_of(prompts: Sequence[Prompt], job: BenchJob, url: str, key: str | None) -> tuple[list[list[int]], str]:
+    """The ids of these prompts' messages, and how they were had: `SERVED` or `TOKENIZER`.
+
+    Raises NoTemplateError; JobFailure(server or job) as `render`.
+    """
+    answers = [_ask(url, key, prompt) for prompt in prompts]
+    told = [ids for _, ids in answers if ids is not None]
+    if len(told) == len(answers):
+        return told, SERVED
+    rendered = _by_tokenizer(prompts, job)
+    for prompt, ids, (length, _) in zip(prompts, rendered, answers, strict=True):
+        if length is not None and len(ids) != length:
+            raise job_failure(
+                f"prompt {prompt.index}: the server's chat endpoint makes {length} tokens of it, the template of its "
+                f"tokenizer: {len(ids)}",
+                hint="the server was started with another chat template: give prompts as `text` or `input_ids`",
+            )
+    return rendered, TOKENIZER
+
+
+def texts_of(ids: Sequence[int], url: str, key: str | None) -> list[str] | None:
+    """Each token's text, special ones too; None where the server does not tell (`/v1/detokenize` is new in 0.5)."""
+    body = {"model": "default", "tokens": [[token] for token in ids], "skip_special_tokens": False}
+    try:
+        status, value = _post(url, key, "/v1/detokenize", body)
+    except JobFailure:
+        return None
+    texts = value.get("text") if status == 200 else None
+    if not isinstance(texts, list) or len(texts) != len(ids) or not all(isinstance(text, str) for text in texts):
+        return None
+    return texts
 
 
 def _ask(url: str, key: str | None, prompt: Prompt) -> tuple[int | None, list[int] | None]:

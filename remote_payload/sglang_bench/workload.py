@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from remote_payload.failure import job_failure, rows_failure
-from remote_payload.schema.bench import WorkloadFacts
 from remote_payload.schema.bench_job import BenchJob
+from remote_payload.schema.workload import TemplateCheck, WorkloadFacts
 from remote_payload.sglang_bench.bundled import MEASURED, PASSAGES, QUESTION
 from remote_payload.sglang_bench.prompt import Form, Prompt, read_row
 
@@ -38,6 +38,8 @@ class Workload:
     """How many are asked where the job does not say; None = all."""
     heldout_from: int | None = None
     """Index of the first held-out prompt; None = the job tells no splits apart."""
+    retokenised: TemplateCheck | None = None
+    """What the served template makes of training rows' messages; None = no prompt holds both, or not asked yet."""
 
     def facts(self, job: BenchJob) -> WorkloadFacts:
         """As the result tells it."""
@@ -58,6 +60,7 @@ class Workload:
             top_k=job.top_k,
             seed=job.seed,
             template=self.template,
+            retokenised=self.retokenised,
         )
 
 

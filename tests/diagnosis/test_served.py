@@ -21,10 +21,10 @@ from remote_payload.schema.bench import (
     ServerFacts,
     SglangFacts,
     Snapshot,
-    WorkloadFacts,
 )
 from remote_payload.schema.bench_job import BenchJob
 from remote_payload.schema.bench_machine import MachineSample
+from remote_payload.schema.workload import WorkloadFacts
 from tests.support.made_bench import SHAPE, made_bench, made_paired, made_point, made_request, made_server
 
 

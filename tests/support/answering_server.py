@@ -83,6 +83,8 @@ class AnsweringServer:
         self.chat: list[tuple[int, dict[str, Any]]] = []
         """Answers of the chat endpoint, the last again for all further ones."""
         self.chats: list[dict[str, Any]] = []
+        self.texts: dict[int, str] = {}
+        """Of token ids, as its tokenizer tells them; none: it has no such endpoint."""
         self.flushes = 0
         self.busy_flushes = 0
         """How many flushes are refused first."""
@@ -187,6 +189,9 @@ class _Handler(BaseHTTPRequestHandler):
         elif self.path == "/v1/chat/completions":
             status, value = ours.next_chat(json.loads(body))
             self._say(status, json.dumps(value).encode())
+        elif self.path == "/v1/detokenize":
+            texts = [ours.texts.get(token, "") for one in json.loads(body)["tokens"] for token in one]
+            self._say(200 if ours.texts else 404, json.dumps({"text": texts}).encode())
         else:
             asked = json.loads(body)
             self._generate(*ours.next_reply(asked, dict(self.headers)), len(asked.get("input_ids") or ()) or None)

@@ -14,8 +14,8 @@ from remote_payload.schema.bench import (
     ServerFacts,
     SglangFacts,
     Side,
-    WorkloadFacts,
 )
+from remote_payload.schema.workload import WorkloadFacts
 
 SHAPE = ("speculative_num_steps", "speculative_eagle_topk", "speculative_num_draft_tokens")
 

@@ -1,15 +1,15 @@
-"""K14, K16 and K17: which accept length was measured, whether served text is trained text, formats of all parts."""
+"""K14 and K17: which accept length was measured, and the number formats of all parts; K16 beside them."""
 
 import json
 from collections.abc import Iterator
 
 from orchestrator.compare.served import effective
 from orchestrator.diagnosis.decision.inputs import Known, Offline, Served
+from orchestrator.diagnosis.decision.served_template import template
 from orchestrator.diagnosis.finding import CheckResult, Evidence, Subject, figure
 from remote_payload.schema.bench import ServerFacts
 
 METRIC = Subject(check="K14", title="metric definitions")
-TEMPLATE = Subject(check="K16", title="served template")
 FORMATS = Subject(check="K17", title="number formats")
 LENGTHS_APART = 0.1
 """Accept length by which the two definitions may differ before a comparison must say which one it takes."""
@@ -21,7 +21,7 @@ def serving_checks(known: Known) -> Iterator[CheckResult]:
     if known.served is None:
         return
     yield metric(known.served)
-    yield template(known.served)
+    yield template(known.served.result.workload)
     yield from formats(known.served, known.offline)
 
 
@@ -53,20 +53,6 @@ def metric(served: Served) -> CheckResult:
             refuted_by="longer outputs, on which the two agree",
         )
     return METRIC.passed(f"accept length {ours:.2f} counts the bonus token; SGLang's own ratio agrees", both)
-
-
-def template(served: Served) -> CheckResult:
-    """K16: whether prompts went through the served chat template, and what would tell whether it is the trained one."""
-    workload = served.result.workload
-    if workload.form == "token_ids":
-        return TEMPLATE.passed("prompts were sent as token ids: no template came between rows and server")
-    if workload.form == "random":
-        return TEMPLATE.cannot_tell("the prompts are random tokens", needs="prompts of real text")
-    how = "through the served chat template" if workload.form == "messages" else "as text, without any template"
-    return TEMPLATE.cannot_tell(
-        f"prompts were sent {how}; whether that gives the ids that the drafter was trained on is not known",
-        needs="one training row's messages tokenised by the server, beside the row's ids; or prompts as token ids",
-    )
 
 
 def formats(served: Served, offline: Offline | None) -> Iterator[CheckResult]:

@@ -11,7 +11,8 @@ from orchestrator.diagnosis.decision.decide import decide
 from orchestrator.diagnosis.decision.drifts import by_age, by_context, by_position, greedy_and_sampled
 from orchestrator.diagnosis.decision.economics import economics
 from orchestrator.diagnosis.decision.inputs import Known
-from orchestrator.diagnosis.decision.serving_checks import formats, metric, template
+from orchestrator.diagnosis.decision.served_template import template
+from orchestrator.diagnosis.decision.serving_checks import formats, metric
 from tests.diagnosis.decision.scenes import offline, served, served_of, sound, story
 from tests.support.made_bench import SHAPE, chain_histogram, made_bench, made_point, made_request, made_server
 
@@ -41,14 +42,11 @@ def test_both_lengths_are_named_and_told_apart():
     assert metric(served_of(made_bench([made_server()], [made_point(0, none)]), none)).outcome == "cannot_tell"
 
 
-@pytest.mark.parametrize(
-    ("form", "outcome"),
-    [("token_ids", "passed"), ("messages", "cannot_tell"), ("text", "cannot_tell"), ("random", "cannot_tell")],
-)
-def test_a_template_is_only_out_of_doubt_where_ids_were_sent(form, outcome):
-    found = template(served_with(form=form))
-    assert (found.check, found.outcome) == ("K16", outcome)
-    assert (found.needs is not None) == (outcome == "cannot_tell")
+@pytest.mark.parametrize("form", ["token_ids", "messages", "text", "random"])
+def test_a_template_is_in_doubt_until_messages_are_held_against_ids(form):
+    found = template(replace(served().result.workload, form=form))
+    assert (found.check, found.outcome) == ("K16", "cannot_tell")
+    assert found.needs
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from remote_payload.sglang_bench import machine_samples
 from remote_payload.sglang_bench.job import run
 from remote_payload.sglang_bench.plan import Start, loads, starts
 from remote_payload.sglang_bench.points import Points
+from remote_payload.sglang_bench.prompt import read_row
 from tests.payload.sglang_bench.conftest import Site
 from tests.support.answering_server import RECORDED_META, AnsweringServer, Reply
 
@@ -268,6 +269,44 @@ def test_messages_go_through_the_served_template_once(bench: Bench) -> None:
     assert {tuple(body["input_ids"]) for body in bench.server.asked} == {(1, 2, 3)}
     assert len(bench.server.chats) == 1
     assert bench.server.chats[0]["return_prompt_token_ids"] is True
+
+
+TURNS = [{"role": "user", "content": "Why?"}, {"role": "assistant", "content": "So."}]
+
+
+def test_rows_with_messages_are_held_against_the_served_template(bench: Bench) -> None:
+    """One row whose BOS is doubled, one that is equal, one without messages; each is asked by its own ids."""
+    row = {"input_ids": [1, 2, 3, 7, 8], "loss_mask": [0, 0, 0, 1, 1], "messages": TURNS}
+    other = {"input_ids": [1, 5, 3, 7], "n_prompt_tokens": 3, "conversations": TURNS}
+    lines = [row, other, {"input_ids": [1, 4, 3], "messages": [{"role": 5}]}]
+    bench.prompts.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    bench.server.chat = [rendered([1, 1, 2, 3]), rendered([1, 5, 3])]
+    bench.server.texts = {1: "<s>"}
+    told = bench.run(repeats=2).workload.retokenised
+    assert told is not None
+    assert (told.with_messages, told.method, told.why_not) == (2, "served", None)
+    doubled, equal = told.rows
+    assert (equal.prompt, equal.edits, equal.trained_tokens) == (1, (), 3)
+    (edit,) = doubled.edits
+    assert (edit.position, edit.trained, edit.served, edit.served_text) == (1, (), (1,), ("<s>",))
+    assert [body["messages"] for body in bench.server.chats] == [TURNS[:1], TURNS[:1]]
+    assert {tuple(body["input_ids"]) for body in bench.server.asked} == {(1, 2, 3), (1, 5, 3), (1, 4, 3)}
+    bench.server.chats.clear()
+    bench.server.chat, bench.server.texts = [(500, {"message": "broken"})], {}
+    told = bench.run().workload.retokenised
+    assert told is not None
+    assert told.rows == ()
+    assert "HTTP 500" in (told.why_not or "")
+
+
+def test_a_row_of_many_turns_ends_with_its_last_answer() -> None:
+    mask = [0, 0, 1, 1, 0, 0, 1, 1, 0]
+    line = {"input_ids": list(range(9)), "loss_mask": mask, "messages": [*TURNS, *TURNS]}
+    _, prompt = read_row(json.dumps(line).encode(), "line 1")
+    assert prompt.input_ids == (0, 1)
+    assert prompt.trained is not None
+    assert prompt.trained.prompt_tokens == 6
+    assert prompt.trained.messages == (*TURNS, TURNS[0])
 
 
 def test_bundled_prompts_go_as_text_where_there_is_no_template(bench: Bench) -> None:
