@@ -90,7 +90,7 @@ def wanted(file: SweepFile, flags: Mapping[str, Any], config: Config, host: str)
     """Every point of the file for this host, without asking it. Raises JobFileError."""
     shared = (f"{file.source} [sweep.base]", file.base)
     planned = at_host(jobfile.plan(file.job, config, None, flags, shared=shared), host, config.host(host))
-    if isinstance(planned.job, SweepJob):
+    if not isinstance(planned.job, UnitJob):
         raise JobFileError(f"{file.source}: a sweep's points cannot be sweeps")
     expanded = expand(file, planned.job)
     if not expanded.points:

@@ -42,13 +42,16 @@ CLAIM_WAIT_S = 10.0
 
 
 def follow(request: FollowRequest, send: Send) -> None:
-    """Send frames until the run is over, or (`wait=False`) until what is there is sent. Raises Refusal, SchemaError."""
+    """Send frames until the run is over, or (`wait=False`) until what is there is sent. Raises Refusal, SchemaError.
+
+    With `until_running` no longer than until its worker runs.
+    """
     run = run_at(absolute_root(request.root), request.run_id)
     state = _first_state(run)
     send(StateFrame(state=state))
     streams = _streams(run, request.cursor)
-    if request.wait and not state.is_terminal:
-        state = _Follower(run, send, streams, request.pulse_s).until_over(state)
+    if request.wait and not _is_enough(state, request):
+        state = _Follower(run, send, streams, request).until_over(state)
     if request.collect and state.phase == "lost":
         from remote_payload.lost_result import settle_lost  # noqa: PLC0415 - hashlib, for few
 
@@ -120,15 +123,15 @@ def _streams(run: RunDir, cursor: Cursor) -> tuple[_Stream, ...]:
 class _Follower:
     """The waiting part: looks often at first, less often while nothing happens."""
 
-    def __init__(self, run: RunDir, send: Send, streams: tuple[_Stream, ...], pulse_s: float) -> None:
+    def __init__(self, run: RunDir, send: Send, streams: tuple[_Stream, ...], request: FollowRequest) -> None:
         self._run = run
         self._send = send
         self._streams = streams
-        self._pulse_s = pulse_s
+        self._request = request
         self._stamp: tuple[int, int, int] | None = None
 
     def until_over(self, state: RunState) -> RunState:
-        """Stream until the state is terminal; returns that state, unsent."""
+        """Stream until the state is one to wait for; returns that state, unsent."""
         pause_s, quiet_since_s, looked_s = FIRST_PAUSE_S, time.monotonic(), time.monotonic()
         with _Exit(state) as supervisor_exit:
             while True:
@@ -137,7 +140,7 @@ class _Follower:
                 look = is_gone or now_s - looked_s >= LIVENESS_S
                 looked_s = now_s if look else looked_s
                 fresh = self._changed_state(look)
-                if fresh is not None and fresh.is_terminal:
+                if fresh is not None and _is_enough(fresh, self._request):
                     return fresh
                 is_news = fresh is not None and _says_more(fresh, state)
                 if fresh is not None and is_news:
@@ -148,7 +151,7 @@ class _Follower:
                     pause_s, quiet_since_s = FIRST_PAUSE_S, now_s
                     continue
                 pause_s = min(LONGEST_PAUSE_S, pause_s * 1.2)
-                if now_s - quiet_since_s >= self._pulse_s:
+                if now_s - quiet_since_s >= self._request.pulse_s:
                     self._send(PulseFrame(heartbeat_age_s=beat_age_s(self._run.heartbeat)))
                     quiet_since_s = now_s
 
@@ -166,6 +169,10 @@ class _Follower:
             return None
         self._stamp = stamp
         return read_state(self._run)
+
+
+def _is_enough(state: RunState, request: FollowRequest) -> bool:
+    return state.is_terminal or (request.until_running and state.phase == "running")
 
 
 def _says_more(fresh: RunState, known: RunState) -> bool:

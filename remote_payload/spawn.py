@@ -23,9 +23,10 @@ def spawn_worker(run: RunDir, spec: RunSpec, secrets: dict[str, str], archive: P
     """
     python = os.path.expanduser(spec.python)
     # These need no installed packages, so they need not wait for `site` to look through them.
-    isolation = ["-I", "-S"] if spec.job_kind in ("selftest", "sweep") else []
+    isolation = ["-I", "-S"] if spec.job_kind in ("selftest", "sweep", "hold") else []
     command = [python, *isolation, "-u", str(archive), "work", str(run.path)]
-    # Devices that were leased for a sweep hold for its units, too, whatever the host's configuration says.
+    # Devices that were leased for a sweep hold for its units, too, and those of a hold for its members, whatever the
+    # host's configuration says.
     environment = {**os.environ, **spec.environment, **handed_down(os.environ), **secrets}
     environment |= {"EAGLE3_RUN_ID": spec.run_id, processes.MARK: str(run.path)}
     read_end, write_end = os.pipe()  # a successful exec closes it; an error comes through it

@@ -43,14 +43,16 @@ from remote_payload.watch import KILL_PATIENCE_S, WATCHED, Watch
 
 RESERVE_BYTES = 64 * 1024
 DEFAULT_GRACE_S = 5.0
+WITH_OTHERS = ("sweep", "hold")  # kinds whose tree holds other runs, each with its own supervisor
 
 
 @dataclass(frozen=True, kw_only=True)
 class Origin:
-    """Where a run comes from: the payload file, and the sweep that it is a unit of."""
+    """Where a run comes from: the payload file, and the sweep or the hold that it is a part of."""
 
     archive: Path
     sweep: RunDir | None = None
+    hold: RunDir | None = None
     slurm: SlurmJob | None = None
     before: RunState | None = None
     """The state that is there already: a batch job's run was queued, or ran before."""
@@ -132,7 +134,7 @@ class Supervisor:
         from remote_payload.manifest import write_manifest  # noqa: PLC0415 - hashlib loads beside the worker's start
 
         watch = Watch(
-            worker, deadline_s=self._spec.deadline_s, grace_s=self._grace_s, nested=self._spec.job_kind == "sweep"
+            worker, deadline_s=self._spec.deadline_s, grace_s=self._grace_s, nested=self._spec.job_kind in WITH_OTHERS
         )
         watched = watch.until_empty(self._every_round)
         use = resource_use(time.monotonic() - started_s)
@@ -229,10 +231,11 @@ class Supervisor:
             return 0, Failure(kind="disk_full" if is_full else "machine", message=message, hint=hint)
 
     def _grace_s(self, asked: bool) -> float | None:
-        """How long a cancelled tree gets; None: nobody cancelled it, nor the sweep that it is a unit of."""
+        """How long a cancelled tree gets; None: nobody cancelled it, nor the sweep or the hold that it is a part of."""
         found = _grace_in(self._run)
-        if found is None and self._origin.sweep is not None:
-            found = _grace_in(self._origin.sweep)
+        for whole in (self._origin.sweep, self._origin.hold):
+            if found is None and whole is not None:
+                found = _grace_in(whole)
         return DEFAULT_GRACE_S if found is None and asked else found
 
 

@@ -19,6 +19,7 @@ from remote_payload.rundir import RunDir, write_atomically
 from remote_payload.runstate import read_spec
 from remote_payload.schema import BenchJob, Failure, SelftestJob, SweepJob, job_from_json, to_json
 from remote_payload.schema.capture_job import CaptureJob
+from remote_payload.schema.hold import HoldJob
 
 BUG_EXIT_CODE = 70
 
@@ -46,6 +47,10 @@ def work(run_directory: str, archive: Path) -> int:
         from remote_payload.sweep import job as sweep  # noqa: PLC0415 - needs no torch
 
         sweep.run(job, run, spec, archive, log.report)
+    elif isinstance(job, HoldJob):
+        from remote_payload.hold import job as hold  # noqa: PLC0415 - needs no torch
+
+        hold.run(job, run, archive, log.report)
     else:
         from remote_payload.standalone import job as standalone  # noqa: PLC0415 - torch
 

@@ -12,7 +12,7 @@ from orchestrator.sweep.points import in_words, point_words
 from remote_payload.schema import RunSpec, SweepJob, job_from_json, job_of_unit
 from remote_payload.schema.bench import ServerFacts
 
-ISOLATED = ("selftest", "sweep")
+ISOLATED = ("selftest", "sweep", "hold")
 """Kinds of jobs that need no installed packages (`remote_payload/spawn.py`)."""
 
 

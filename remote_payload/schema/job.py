@@ -5,6 +5,7 @@ from typing import Literal
 from remote_payload import rundir
 from remote_payload.schema.bench_job import BenchJob
 from remote_payload.schema.capture_job import CaptureJob
+from remote_payload.schema.hold import HoldJob
 from remote_payload.schema.record import Record, SchemaError, from_value, parse_json, require, require_finite
 from remote_payload.schema.sweep import SweepJob, SweepUnit
 
@@ -92,14 +93,14 @@ class SelftestJob(Record):
 
 UnitJob = StandaloneJob | BenchJob | CaptureJob | SelftestJob
 """What can be a unit of a sweep."""
-Job = StandaloneJob | BenchJob | CaptureJob | SelftestJob | SweepJob
+Job = StandaloneJob | BenchJob | CaptureJob | SelftestJob | SweepJob | HoldJob
 JOB_KINDS: dict[str, type[StandaloneJob] | type[BenchJob] | type[CaptureJob] | type[SelftestJob]] = {
     "standalone": StandaloneJob,
     "bench": BenchJob,
     "capture": CaptureJob,
     "selftest": SelftestJob,
 }
-"""The kinds that a job file has; a sweep is made of such jobs."""
+"""The kinds that a job file has; a sweep is made of such jobs, and a hold is no job that anybody writes."""
 
 
 def job_from_json(text: str) -> Job:
@@ -112,6 +113,8 @@ def job_from_value(value: object) -> Job:
     kind = value.get("kind") if isinstance(value, dict) else None
     if kind == "sweep":
         return from_value(SweepJob, value)
+    if kind == "hold":
+        return from_value(HoldJob, value)
     return _unit_job(value, kind)
 
 

@@ -26,6 +26,8 @@ class LaunchRequest(Record):
     secrets: dict[str, str] = field(default_factory=dict, repr=False)
     """Values by environment name; go to the worker's environment and nowhere else."""
     follow: bool = True
+    until_running: bool = False
+    """As of FollowRequest."""
     inline_limit_bytes: int = 1 << 20
 
 
@@ -40,6 +42,8 @@ class FollowRequest(Record):
     """A pulse frame is sent whenever nothing else was for this long."""
     wait: bool = True
     """False: send what is there now and end."""
+    until_running: bool = False
+    """End as soon as it waits for nothing any more and its worker runs."""
     collect: bool = True
     """After a terminal state, send the manifest and, inline, files while they fit `inline_limit_bytes`."""
     inline_limit_bytes: int = 1 << 20

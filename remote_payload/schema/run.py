@@ -66,9 +66,15 @@ class RunSpec(Record):
     """What the run waits for on the host before its worker starts; None = nothing."""
     slurm: SlurmSettings | None = None
     """How the run is submitted to the host's Slurm; None = it runs on the host itself."""
+    within: str | None = None
+    """The hold whose devices it uses, and with which it is cancelled; None = it belongs to none."""
 
     def __post_init__(self) -> None:
         require_run_id(self.run_id)
+        if self.within is not None:
+            require_run_id(self.within)
+            require(self.waiting is None, "a run within a hold waits for nothing of its own")
+            require(self.slurm is None, "a run under Slurm is within no hold")
         require_finite(deadline_s=self.deadline_s, created_unix_s=self.created_unix_s)
         require(self.deadline_s is None or self.deadline_s > 0, "`deadline_s` must be positive")
 

@@ -1,0 +1,1 @@
+"""One lease for several runs: a run that holds GPUs, and the door through which others become its members."""
