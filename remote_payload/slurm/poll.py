@@ -81,7 +81,7 @@ def _ask_in_turn(folder: Path, answer: Answer, job: SlurmJob, *, fresh: bool = F
     with _turn(folder / "poll.lock", wait=fresh) as is_ours:
         if not is_ours:
             return answer
-        answer = _poll(_with(_read(path), job.job_id), job.answer_s)
+        answer = _poll(_with(_read(path), job), job.answer_s)
         with contextlib.suppress(OSError):  # a full disk: asked again next time
             write_atomically(path, _text(answer), durable=False)
     return answer
@@ -90,16 +90,19 @@ def _ask_in_turn(folder: Path, answer: Answer, job: SlurmJob, *, fresh: bool = F
 def _watched(path: Path, answer: Answer, job: SlurmJob) -> Answer:
     """A job that nobody has asked about yet goes into the file, so that the next poll is about it, too."""
     if job.job_id not in answer.jobs:
-        answer = _with(answer, job.job_id)
+        answer = _with(answer, job)
         with contextlib.suppress(OSError):
             write_atomically(path, _text(answer), durable=False)
     return answer
 
 
-def _with(answer: Answer, job_id: str) -> Answer:
-    known = answer.jobs.get(job_id) or Known(view=None, since_unix_s=time.time(), asked_unix_s=0.0)
-    jobs = {**answer.jobs, job_id: dataclasses.replace(known, asked_unix_s=time.time())}
-    return dataclasses.replace(answer, jobs=jobs)
+def _with(answer: Answer, job: SlurmJob) -> Answer:
+    """The job as one that is asked for, and each element of an array: one that Slurm has forgotten is not told."""
+    now_s = time.time()
+    first = Known(view=None, since_unix_s=now_s, asked_unix_s=0.0)
+    asked = [job.job_id, *(f"{job.job_id}_{at}" for at in range(job.elements or 0))]
+    jobs = {name: dataclasses.replace(answer.jobs.get(name, first), asked_unix_s=now_s) for name in asked}
+    return dataclasses.replace(answer, jobs={**answer.jobs, **jobs})
 
 
 def _poll(before: Answer, answer_s: float) -> Answer:

@@ -22,14 +22,13 @@ from remote_payload.runstate import advance, read_spec, read_state
 from remote_payload.schema import TERMINAL_PHASES, Failure, RunState, SweepJob, job_from_json
 from remote_payload.schema.slurm import SlurmJob
 from remote_payload.slurm import secrets as kept
+from remote_payload.slurm.elements import keep, patience_s, unbegun
 from remote_payload.slurm.poll import Answer, look
 from remote_payload.slurm.texts import GONE, PHASES, QUEUED, JobView, read_scontrol
 from remote_payload.slurm.tools import SlurmError, ask
 from remote_payload.sweep.ledger import begun_units, read_ledger
 from remote_payload.sweep.wanted import Wanted
 
-SLOWEST_S = 60.0
-"""How long a final state may take to be seen on another host: NFS keeps what it knows of a folder for so long."""
 _LOST_HINT = (
     "`slurm.log` in the run's folder holds what Slurm said there; `root` must lie on a file system that the compute "
     "nodes share"
@@ -58,11 +57,6 @@ def told(run: RunDir, state: RunState, job: SlurmJob, wait_s: float | None = Non
     state = settle(run, known.view)
     tell_apart(run)
     return state
-
-
-def patience_s(job: SlurmJob) -> float:
-    """How long Slurm's word that a job is over must stand before a run without a final state is settled by it."""
-    return min(SLOWEST_S, 2 * job.poll_s)
 
 
 def settle(run: RunDir, view: JobView) -> RunState:
@@ -163,11 +157,12 @@ def settle_sweep(run: RunDir, views: Mapping[int, JobView]) -> RunState:
     job, attempts = job_from_json(read_spec(run).job_json), read_ledger(run)
     units = {unit.unit_id for unit in job.units} if isinstance(job, SweepJob) else set()
     missing = len(units - {attempt.unit_id for attempt in attempts})
+    keep(run, unbegun(run, state, attempts) if views else ())
     started_s = min((attempt.started_unix_s for attempt in attempts), default=None)
     note = f"Slurm: {_counted(views)}" if views else None
     if run.cancel.exists():
         return _finish(run, state, phase="cancelled", started_unix_s=started_s, note=note)
-    if missing and all(view.state == "CANCELLED" for view in views.values()) and views:
+    if missing and {view.state for view in views.values()} in ({"CANCELLED"}, {"CANCELLED", GONE}):
         note = f"{note}; not by this tool"
         return _finish(run, state, phase="cancelled", started_unix_s=started_s, note=note)
     if missing:
@@ -178,5 +173,5 @@ def settle_sweep(run: RunDir, views: Mapping[int, JobView]) -> RunState:
 
 
 def _counted(views: Mapping[int, JobView]) -> str:
-    counts = Counter(view.state for view in views.values())
+    counts = Counter("no longer known" if view.state == GONE else view.state for view in views.values())
     return ", ".join(f"{count} {state}" for state, count in sorted(counts.items()))

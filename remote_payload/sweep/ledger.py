@@ -29,6 +29,10 @@ class Ledger:
         if durable:
             os.fsync(self._descriptor)
 
+    def close(self) -> None:
+        """No more lines."""
+        os.close(self._descriptor)
+
 
 def read_ledger(sweep: RunDir) -> tuple[SweepAttempt, ...]:
     """The attempts in the order of their starts; what a power cut left half-written is passed over."""

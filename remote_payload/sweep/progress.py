@@ -35,6 +35,10 @@ def progress(request: SweepRequest, send: Send) -> None:
     if state is None:
         raise Refusal("no_such_run", f"this sweep was claimed but never started: {request.run_id}", "launch it again")
     attempts = [_now(attempt, run) for attempt in read_ledger(run)]
+    if state.slurm is not None and not state.is_terminal:
+        from remote_payload.slurm.elements import unbegun  # noqa: PLC0415 - few hosts have a Slurm
+
+        attempts += unbegun(run, state, attempts)
     for first in range(0, len(attempts), A_FRAME):
         send(SweepFrame(attempts=tuple(attempts[first : first + A_FRAME])))
     send(SweepFrame(attempts=(), state=state, drivers=drivers(run) if state.phase == "lost" else ()))

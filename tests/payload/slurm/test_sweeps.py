@@ -56,12 +56,22 @@ def test_cancelling_the_sweep_ends_elements_that_run_and_those_that_wait(rig: Ri
     launch(rig, sweep_of(*[{"duration_s": 60 + at} for at in range(4)]), slurm=SlurmSettings(poll_s=1.0, array_limit=2))
     wait_for(lambda: all(rig.run(f"s1.u{at}.0").state.exists() for at in (0, 1)))
     wait_for(lambda: all(rig.state(f"s1.u{at}.0").phase == "running" for at in (0, 1)))
+    job = rig.state("s1").slurm
+    assert job is not None
+    slurm.run("scancel", f"{job.job_id}_3")  # by hand, while the others go on
+    until(lambda: any(one.unit_id == "u3" for one in asked(rig)[0]), "Slurm's word of the element that never began")
+    (gone,) = [one for one in asked(rig)[0] if one.unit_id == "u3"]
+    assert (gone.phase, ends((gone,))) == ("cancelled", [("p3", "cancelled")])
+    assert gone.failure is not None
+    assert f"its element {job.job_id}_3 was cancelled while it waited" in gone.failure.message
+    assert asked(rig)[1] == "running"
     answer = cancel(rig, "s1", grace_s=2)
     assert (answer.state.phase, answer.unproved is None) == ("cancelled", PROVES)
     assert [rig.state(f"s1.u{at}.0").phase for at in (0, 1)] == ["cancelled", "cancelled"]
     assert not rig.run("s1.u2.0").path.exists()
     attempts, phase = asked(rig)
-    assert (phase, sorted(ends(attempts))) == ("cancelled", [("p0", "cancelled"), ("p1", "cancelled")])
+    # The one that waited was not run because of this; the one that Slurm had ended before is still told as that.
+    assert (phase, sorted(ends(attempts))) == ("cancelled", [(point, "cancelled") for point in ("p0", "p1", "p3")])
     assert slurm.run("squeue", "-h", "-n", "e3r.s1", "-o", "%j") == ""  # another test's job may still be on its way out
 
 
