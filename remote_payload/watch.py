@@ -19,6 +19,7 @@ KILL_PATIENCE_S = 10.0
 IDLE_S, KILLING_S = 1.0, 0.01
 """Longest pauses between two looks; a child's end or a TERM wakes the watch at once."""
 WATCHED = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGUSR2)
+ASKING = (signal.SIGTERM, signal.SIGINT)
 TIME_LIMIT = signal.SIGUSR2
 """A batch system's word that its time limit is near. Not USR1, which NCCL takes for itself."""
 
@@ -54,7 +55,7 @@ class Watch:
     def until_empty(self, every_round: Callable[[], None]) -> Watched:
         """Return when no process of the tree is left, or the rest cannot be killed."""
         asked = limited = False
-        while self._reap():
+        while self._reap(asked):
             now_s = time.monotonic()
             if self._kill_at_s is None:
                 self._begin_stop_if_due(now_s, asked, limited)
@@ -65,14 +66,18 @@ class Watch:
             every_round()
             caught = signal.sigtimedwait(WATCHED, self._pause_s(time.monotonic()))
             limited = limited or (caught is not None and caught.si_signo == TIME_LIMIT)
-            asked = caught is not None and caught.si_signo not in (signal.SIGCHLD, TIME_LIMIT)
+            asked = caught is not None and caught.si_signo in ASKING
         return self._watched(())
 
     def _watched(self, survivors: tuple[int, ...]) -> Watched:
         return Watched(wait_status=self._status, stopped=self._stopped, survivors=survivors)
 
-    def _reap(self) -> bool:
-        """Collect whoever ended; False when there is no child any more, which means an empty tree."""
+    def _reap(self, asked: bool) -> bool:
+        """Collect whoever ended; False when there is no child any more, which means an empty tree.
+
+        A stop may be sent to the whole tree at once, and the worker end of it before it was begun here (`asked`, or
+        still to be caught): whatever the worker made of it, but for a good end, was asked for.
+        """
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -82,10 +87,13 @@ class Watch:
                 return True
             if pid == self._worker:
                 self._status = status
+                asked = asked or not signal.sigpending().isdisjoint(ASKING)
+                if status and self._stopped is None and self._grace_s(asked) is not None:
+                    self._stopped = "cancelled"
 
     def _begin_stop_if_due(self, now_s: float, asked: bool, limited: bool) -> None:
         if self._status is not None:  # what the worker left behind goes, whatever it is
-            self._begin_stop(None, now_s + LEFTOVER_GRACE_S)
+            self._begin_stop(self._stopped, now_s + LEFTOVER_GRACE_S)
         elif (grace_s := self._grace_s(asked)) is not None:
             self._begin_stop("cancelled", now_s + grace_s)
         elif self._deadline_at_s is not None and now_s >= self._deadline_at_s:

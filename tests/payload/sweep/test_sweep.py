@@ -145,6 +145,8 @@ def test_a_sweep_whose_worker_outlives_its_supervisor_is_told_of_and_not_gone_on
     told = f"sweep `s1` still measures: alive of it: {state.worker_pid}"
     assert refusal(rig, rest_of(job, "s1", "p0", "p1"), "s2") == ("sweep_goes_on", told)
     rig.cancel("s1", grace_s=2)
+    assert rig.state("s1.u0.0").phase == "cancelled"
+    assert ends(asked(rig)[0]) == [("p0", "cancelled")]
     launch(rig, rest_of(job, "s1", "p1"), follow=True, run_id="s2")
     assert ends(asked(rig, "s2")[0]) == [("p1", "measured")]
 
