@@ -11,7 +11,7 @@ from orchestrator.diagnosing.replay import rows_of
 from orchestrator.diagnosing.results import Results
 from orchestrator.diagnosis.decision.foretelling import Asked as Walked
 from orchestrator.diagnosis.decision.foretelling import foretell
-from orchestrator.diagnosis.decision.from_capture import fed_of, resolved_of
+from orchestrator.diagnosis.decision.from_capture import fed_of, resolved_by, resolved_of
 from orchestrator.diagnosis.decision.inputs import (
     Fed,
     Known,
@@ -50,7 +50,9 @@ def known_of(asked: Asked, config: Config, results: Results, store: Store) -> Kn
         predicted=tuple(_predicted(asked, results, store, served)),
         fed=_fed(asked, results),
         resolved=_resolved(results),
-        cost=None if offline is None else _cost(offline, config),
+        cost=_cost(offline, config),
+        planned=results.planned,
+        earlier=results.earlier,
     )
 
 
@@ -61,8 +63,10 @@ def _offline(record: RunRecord | None, store: Store) -> Offline | None:
     return Offline(run_id=record.run_id, measured=report.measured, wiring=report.wiring, diagnosis=report.diagnosis)
 
 
-def _cost(offline: Offline, config: Config) -> StepCost | None:
+def _cost(offline: Offline | None, config: Config) -> StepCost | None:
     """`[[step_costs]]` of eagle3.toml for this target and device."""
+    if offline is None:
+        return None
     result = offline.measured.result
     return known_cost(
         stored_costs(config.step_costs, str(config.path)),
@@ -109,9 +113,11 @@ def _how_loaded(load: LoadFigures) -> tuple[bool, float]:
 
 
 def _resolved(results: Results) -> Resolved | None:
-    """What the source of the host's SGLang says."""
-    found = results.captured
-    return None if found is None or found.rule is None else resolved_of(found)
+    """What the source of the host's SGLang says: that of the server that was asked, else what was read before."""
+    found, facts = results.captured, results.facts
+    if found is not None and found.rule is not None:
+        return resolved_of(found)
+    return None if facts is None else resolved_by(facts.rule, facts.draft_config, facts.target_config)
 
 
 def _fed(asked: Asked, results: Results) -> Fed | None:

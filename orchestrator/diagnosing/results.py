@@ -2,10 +2,12 @@
 
 from dataclasses import dataclass, field
 
+from orchestrator.diagnosis.decision.inputs import EarlierCost, Planned
 from orchestrator.errors import HostNotReadyError, JobError
 from orchestrator.outcome import error_of
 from orchestrator.records import RunRecord
 from remote_payload.schema.capture import CaptureResult
+from remote_payload.schema.capture_rule import WiringFacts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,6 +25,10 @@ class Results:
     records: dict[str, RunRecord] = field(default_factory=dict)
     skipped: list[Skipped] = field(default_factory=list)
     captured: CaptureResult | None = None
+    facts: WiringFacts | None = None
+    """Both config.json and the installed source, read before anything ran."""
+    planned: Planned | None = None
+    earlier: EarlierCost | None = None
 
     def succeeded(self, stage: str) -> RunRecord | None:
         """The stage's run, if it came to its end."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from orchestrator.config import Config
 from orchestrator.diagnosing.asked import Asked
 from orchestrator.diagnosing.gathering import known_of, take
+from orchestrator.diagnosing.linting import look
 from orchestrator.diagnosing.results import Results, Skipped, failure_of
 from orchestrator.diagnosing.running import run_or_take
 from orchestrator.diagnosing.stages import STAGES, Stage
@@ -51,9 +52,9 @@ def diagnose(
 
     A stage that fails, or that this host cannot run, is told, and the next one goes on.
     """
-    results = Results()
     until_s = None if asked.budget_s is None else time.monotonic() + asked.budget_s
-    known = Known()
+    results = look(asked, config, session, store, tell)
+    known = known_of(asked, config, results, store)
     decision = decide(known)
     for stage in STAGES:
         left_s = None if until_s is None else until_s - time.monotonic()

@@ -1,0 +1,90 @@
+"""The look before any stage: both config.json, the installed SGLang's source, and what this laptop knows of the cost.
+
+It starts nothing on the host, and what it read is kept: the same diagnosis again asks no host for it.
+"""
+
+import dataclasses
+import time
+
+from orchestrator.config import Config
+from orchestrator.diagnosing.asked import Asked
+from orchestrator.diagnosing.earlier import earlier_cost
+from orchestrator.diagnosing.keeping import asked_json, asked_of
+from orchestrator.diagnosing.results import Results
+from orchestrator.diagnosis.decision.inputs import Planned
+from orchestrator.errors import HostNotReadyError
+from orchestrator.following import Tell
+from orchestrator.records.diagnosis import DiagnosisRecord
+from orchestrator.remote.session import HostSession
+from orchestrator.store import Store
+from orchestrator.store.diagnoses import find_diagnosis, keep_diagnosis
+from orchestrator.sweep.chains import CHAINED
+from orchestrator.updates import Note
+from remote_payload.schema import BenchJob
+from remote_payload.schema.capture_rule import WiringFacts
+
+STAGE = "lint"
+
+
+def look(asked: Asked, config: Config, session: HostSession, store: Store, tell: Tell) -> Results:
+    """The results to begin with. Raises HostError and its subclasses, StoreError, JobFileError."""
+    known = find_diagnosis(store.home, asked.diagnosis_id)
+    if known is None or known.host != session.name or _about(asked_of(known)) != _about(asked):
+        facts, why_not = _read(asked, config, session)
+        known = DiagnosisRecord(
+            diagnosis_id=asked.diagnosis_id,
+            created_unix_s=time.time(),
+            host=session.name,
+            asked_json=asked_json(asked),
+            facts=facts,
+            why_not=why_not,
+        )
+    keep_diagnosis(store.home, dataclasses.replace(known, asked_json=asked_json(asked)))
+    text = (
+        "the two config.json and the installed SGLang's source were read"
+        if known.facts
+        else f"not read: {known.why_not}"
+    )
+    tell(Note(name=STAGE, text=text))
+    return results_of(known, asked, config, store)
+
+
+def results_of(known: DiagnosisRecord, asked: Asked, config: Config, store: Store) -> Results:
+    """What a kept look says. Raises StoreError, JobFileError."""
+    planned = planned_of(asked, config, known.facts)
+    earlier = None if planned is None else earlier_cost(asked, config, store, known.host)
+    return Results(facts=known.facts, planned=planned, earlier=earlier)
+
+
+def planned_of(asked: Asked, config: Config, facts: WiringFacts | None) -> Planned | None:
+    """The server as it will be asked for; None where none is started for this pair. Raises JobFileError."""
+    if asked.model is None or asked.draft is None:
+        return None
+    job = asked.serve(config).job
+    if not isinstance(job, BenchJob) or job.attach_url is not None:
+        return None
+    rule = None if facts is None else facts.rule
+    return Planned(
+        num_steps=job.num_steps,
+        eagle_topk=job.eagle_topk,
+        num_draft_tokens=job.num_draft_tokens,
+        is_chain=job.algorithm.upper() in CHAINED and job.eagle_topk == 1 and job.num_steps is not None,
+        sglang_version=None if rule is None else rule.version,
+        forces_draft_tokens=None if rule is None else rule.forces_draft_tokens,
+        draft_config=None if facts is None else facts.draft_config,
+        target_config=None if facts is None else facts.target_config,
+    )
+
+
+def _about(asked: Asked) -> tuple[object, ...]:
+    """What the look depends on."""
+    return (asked.model, asked.draft, asked.serving.get("server_python"), asked.serving.get("attach_url"))
+
+
+def _read(asked: Asked, config: Config, session: HostSession) -> tuple[WiringFacts | None, str | None]:
+    if planned_of(asked, config, None) is None or asked.model is None or asked.draft is None:
+        return None, "it takes both models' folders (--model, --draft) and a server that is still to be started"
+    try:
+        return session.wiring(asked.model, asked.draft, asked.serving.get("server_python"), None), None
+    except HostNotReadyError as lacking:  # e.g. no SGLang where the drafter is tested
+        return None, lacking.message
