@@ -105,6 +105,8 @@ def _standing(point: str, block: int, told: Sequence[tuple[SweepAttempt, PointOu
 def _word(attempt: SweepAttempt, outcome: PointOutcome, phase: str) -> Word:
     if outcome.end != "not_reached":
         return outcome.end
+    if attempt.phase == "cancelled":  # it was left out, for too many before it measured nothing
+        return "not run"
     if attempt.phase not in TERMINAL_PHASES:  # what Slurm took back into its queue is told as that
         return "waiting" if attempt.phase == "queued" and phase not in TERMINAL_PHASES else "running"
     return "not run" if phase in TERMINAL_PHASES else "waiting"

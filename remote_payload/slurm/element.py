@@ -24,6 +24,7 @@ from remote_payload.schema import (
     to_json,
 )
 from remote_payload.slurm.batch import Here, take_up
+from remote_payload.slurm.giving_up import left_out
 from remote_payload.slurm.settle import is_all_told, settle_sweep
 from remote_payload.sweep.ledger import Ledger, read_unit_ledger, unit_folder
 from remote_payload.sweep.outcome import outcomes_of
@@ -47,6 +48,9 @@ class Element:
         for unit in self._job.units[index::stride]:
             if self._sweep.cancel.exists():
                 return 1
+            if left_out(self._sweep, self._job, unit, unit_run_id(self._place.spec.run_id, unit.unit_id, 0)):
+                measured = False
+                continue
             ended = self._unit(unit)
             if ended is None:  # Slurm starts the job again, or its time is up
                 return 1

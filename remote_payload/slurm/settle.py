@@ -23,6 +23,7 @@ from remote_payload.schema import TERMINAL_PHASES, Failure, RunState, SweepJob, 
 from remote_payload.schema.slurm import SlurmJob
 from remote_payload.slurm import secrets as kept
 from remote_payload.slurm.elements import keep, patience_s, unbegun
+from remote_payload.slurm.giving_up import is_left_out
 from remote_payload.slurm.poll import Answer, look
 from remote_payload.slurm.texts import GONE, PHASES, QUEUED, JobView, read_scontrol
 from remote_payload.slurm.tools import SlurmError, ask
@@ -136,7 +137,7 @@ def is_all_told(run: RunDir) -> bool:
     for attempt in read_ledger(run):
         if attempt.phase not in TERMINAL_PHASES:
             return False
-        wanted[attempt.unit_id].settle(attempt.points)
+        wanted[attempt.unit_id].settle(() if is_left_out(attempt) else attempt.points)
     return not any(one.points for one in wanted.values())
 
 

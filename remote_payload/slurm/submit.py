@@ -34,6 +34,7 @@ def submit(run: RunDir, spec: RunSpec, values: dict[str, str], archive: Path) ->
     settings = spec.slurm or SlurmSettings()
     root = run.path.parent.parent
     elements = elements_of(spec)
+    _require_none_to_wait_for(run, spec)
     try:
         words = sbatch_words(run, spec, settings, elements)
         kept.keep(root, spec.run_id, values)
@@ -61,6 +62,16 @@ def submit(run: RunDir, spec: RunSpec, values: dict[str, str], archive: Path) ->
         run_id=spec.run_id, sequence=0, phase="queued", slurm=job, note=f"submitted to Slurm as job {job_id}"
     )
     return advance(run, first)
+
+
+def _require_none_to_wait_for(run: RunDir, spec: RunSpec) -> None:
+    """An element that waited for a start of an earlier sweep would hold its node meanwhile. Raises Refusal."""
+    job = job_from_json(spec.job_json) if spec.job_kind == "sweep" else None
+    going = sorted({unit.adopt for unit in job.units if unit.adopt} if isinstance(job, SweepJob) else ())
+    if going:
+        remove_unstarted(run)
+        hint = "resume once it has ended, and what it measured counts; `eagle3-remote cancel RUN` ends it"
+        raise Refusal("sweep_goes_on", f"a start of the earlier sweep may still go on: {', '.join(going)}", hint)
 
 
 def _take_back(run: RunDir, settings: SlurmSettings) -> None:

@@ -1,5 +1,6 @@
 """Sweeps as arrays under a real Slurm: every point is accounted for, wherever and whenever its element ran."""
 
+import dataclasses
 import json
 import os
 import shutil
@@ -73,6 +74,31 @@ def test_cancelling_the_sweep_ends_elements_that_run_and_those_that_wait(rig: Ri
     # The one that waited was not run because of this; the one that Slurm had ended before is still told as that.
     assert (phase, sorted(ends(attempts))) == ("cancelled", [(point, "cancelled") for point in ("p0", "p1", "p3")])
     assert slurm.run("squeue", "-h", "-n", "e3r.s1", "-o", "%j") == ""  # another test's job may still be on its way out
+
+
+@pytest.mark.slow
+def test_a_sweep_of_which_too_many_units_measured_nothing_leaves_out_the_rest(rig: Rig, slurm: Slurm) -> None:
+    one = SlurmSettings(poll_s=1.0, array_limit=1)
+    units = [{"fail": True, "duration_s": 0.001 * at} for at in range(2)] + [{}, {"duration_s": 0.01}]
+    launch(rig, sweep_of(*units, stop_after_failures=2), slurm=one)
+    until(lambda: rig.state("s1").is_terminal, "the sweep's end, which nobody asked for")
+    attempts, phase = asked(rig)
+    assert (phase, ends(attempts)) == (
+        "succeeded",
+        [("p0", "failed"), ("p1", "failed"), ("p2", "not_reached"), ("p3", "not_reached")],
+    )
+    assert attempts[3].failure is not None
+    assert attempts[3].failure.message == "not run: 2 units in a row measured nothing (`stop_after_failures`)"
+    assert not rig.run("s1.u2.0").path.exists()
+    adopting = dataclasses.replace(sweep_of({}).units[0], adopt="s1.u0.0")
+    job = dataclasses.replace(sweep_of({}), units=(adopting,))
+    spec = rig.spec("s2", job_kind="sweep", job_json=to_json(job), slurm=one)
+    (error,) = of_kind(rig.launch(spec, exit_code=1), "error")
+    assert (error.code, error.message) == (
+        "sweep_goes_on",
+        "a start of the earlier sweep may still go on: s1.u0.0",
+    )
+    assert not rig.run("s2").path.exists()
 
 
 def test_an_element_that_slurm_starts_again_goes_on_where_it_was(rig: Rig, slurm: Slurm) -> None:
