@@ -16,6 +16,7 @@ from orchestrator.expectations import conditions_of
 from orchestrator.sweep import file as sweep_file
 from tests.support import readme_tree
 from tests.support.laptop import Laptop
+from tests.support.made_sglang import write_sglang
 from tests.support.sshd import running_sshd
 
 UNSEEN = Path(__file__).parent / "golden" / "standalone" / "unseen"
@@ -79,6 +80,7 @@ def test_every_example_runs(tmp_path: Path) -> None:
         shutil.copytree(DATA / "target", server.home / "target")
         shutil.copytree(DATA / "rows", server.home / "rows")
         shutil.copytree(UNSEEN, server.home / "heldout")
+        write_sglang(server.home / "sglang", "LlamaForCausalLM")
         (server.home / "venv").symlink_to(sys.prefix)
         (tmp_path / "laptop").mkdir()
         laptop = Laptop(tmp_path / "laptop")

@@ -1,5 +1,6 @@
 """`eagle3-remote diagnose`: from "speculation is slow" to the cause and the line to change."""
 
+import dataclasses
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,11 +18,11 @@ if TYPE_CHECKING:
     from orchestrator.diagnosing.applying import Applied
     from orchestrator.diagnosing.asked import Asked
     from orchestrator.diagnosing.walk import Diagnosed
-    from orchestrator.report.redaction import Redaction
+    from orchestrator.store import Store
 
 SERVER = ("algorithm", "num_steps", "eagle_topk", "num_draft_tokens", "tp", "dtype", "quantization",
           "draft_quantization", "server_args", "server_environment", "server_python", "attach_url", "api_key_env",
-          "max_prompts", "max_new_tokens", "repeats")  # fmt: skip
+          "max_prompts", "max_new_tokens", "repeats", "sampled")  # fmt: skip
 """Flags of `run bench` that a diagnosis takes as well."""
 CANNOT_TELL = 3
 """Exit code where nothing failed and no verdict was reached."""
@@ -49,6 +50,14 @@ CANNOT_TELL = 3
 @click.option("--max-prompts", type=int, help="Ask at most so many prompts of each file.")
 @click.option("--max-new-tokens", type=int, help="Output tokens a request at most.")
 @click.option("--repeats", type=int, help="How often speed is measured; 3 and more give intervals.")
+@click.option(
+    "--sampled",
+    type=float,
+    is_flag=False,
+    flag_value=1.0,
+    metavar="[T]",
+    help="Serve the prompts once more at temperature T (1.0 where none is given), on the same start of the server.",
+)
 @click.option("--job", "job_file", type=click.Path(path_type=Path), help="A job file of the served benchmark (TOML).")
 @click.option("--deep", is_flag=True, help="Run every stage, also where the cause is certain before.")
 @click.option("--budget", metavar="TIME", help="No stage begins, or goes on, after so long, e.g. 45m.")
@@ -59,19 +68,23 @@ CANNOT_TELL = 3
 @click.option("--html", type=click.Path(path_type=Path), metavar="FILE", help="The report as one page.")
 @click.option("--run-id", help="Name the diagnosis yourself. The same command again goes on with it.")
 @accept_new_option
+@click.option("--verbose", is_flag=True, help="Everything, not what fits a screen.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line: updates, then the diagnosis.")
 @waiting_options()
 def diagnose(host_name: str, **flags: Any) -> None:
     """Find out why a drafter is slow, from the cheapest look to the dearest, and stop where the cause is certain.
 
     \b
+    lint      both configs and the installed SGLang's source beside what is asked for; nothing is started
     offline   the drafter on captured training rows, without a server
     capture   what the running SGLang really feeds it
     replay    what a server should accept on the very text that is served
     serve     accept length and speed of the real server, beside plain decoding
 
     Each is an ordinary run, named after the diagnosis: the same command again goes on where it was broken off.
-    Exit code 0: a verdict, also a bad one; 3: too little to tell; else the error of the stage that failed.
+    --run-id alone goes on with a diagnosis, or shows what is home: `report --diagnosis ID` does so without its host.
+    Exit code 0: a verdict, also a bad one, and `sound` (no fault, speed not judged); 3: too little to tell; else the
+    error of the stage that failed.
     """  # noqa: D301 - click's own mark for lines to keep
     from orchestrator import config
     from orchestrator.diagnosing.applying import apply
@@ -83,8 +96,8 @@ def diagnose(host_name: str, **flags: Any) -> None:
         raise UsageError("--apply serves the corrected drafter, and a server that is up already keeps its own")
     settings = config.load(config.here())
     waiting = take_wish(flags).waiting(settings.host(host_name).leases)
-    asked = _asked(flags)
     store = open_store()
+    asked = _asked(flags, store)
     as_json = flags["as_json"]
     applied: Applied | Eagle3Error | None = None
     with (
@@ -102,12 +115,31 @@ def diagnose(host_name: str, **flags: Any) -> None:
     _end(found, applied)
 
 
-def _asked(flags: dict[str, Any]) -> "Asked":
+def _kept(flags: dict[str, Any], store: "Store") -> "Asked | None":
+    """The diagnosis that --run-id alone names, as it was asked for; None where the command says what to diagnose."""
+    from orchestrator.diagnosing.keeping import asked_of
+    from orchestrator.store.diagnoses import find_diagnosis
+    from orchestrator.waiting import duration_s
+
+    named = ("model", "draft", "rows", "attach_url", "job_file", "prompts", "merged", "heldout_prompts", *SERVER)
+    if flags["run_id"] is None or any(flags[name] not in (None, ()) for name in named):
+        return None
+    record = find_diagnosis(store.home, flags["run_id"])
+    if record is None:
+        return None
+    budget = flags["budget"]
+    bounded = None if budget is None else duration_s(budget, "--budget")
+    return dataclasses.replace(asked_of(record), deep=flags["deep"], budget_s=bounded)
+
+
+def _asked(flags: dict[str, Any], store: "Store") -> "Asked":
     from orchestrator.cli.launching import checked_run_id
     from orchestrator.diagnosing.asked import SAMPLES, Asked
     from orchestrator.pipeline import new_run_id
     from orchestrator.waiting import duration_s
 
+    if (kept := _kept(flags, store)) is not None:
+        return kept
     serving = {key: list(value) or None if isinstance(value, tuple) else value for key, value in flags.items()}
     serving = {key: serving[key] for key in SERVER if serving[key] is not None}
     prompts = flags["prompts"] or flags["merged"]
@@ -146,31 +178,41 @@ def _end(found: "Diagnosed", applied: "Applied | Eagle3Error | None") -> None:
 
 def _show(found: "Diagnosed", applied: "Applied | Eagle3Error | None", flags: dict[str, Any]) -> None:
     """The verdict on a screen, or all of it as JSON; a report to paste where one was asked for."""
-    from orchestrator.diagnosing.telling import as_json, as_markdown, as_text, redacted, redaction
-
-    private = redaction(found) if flags["redact"] else None
-    found = found if private is None else redacted(found, private)
-    if flags["markdown"] is not None:
-        from orchestrator.cli.saved import save
-
-        text = as_markdown(found, applied)
-        save(flags["markdown"], text if private is None else private.text(text))
-    if flags["html"] is not None:
-        _save_page(flags["html"], found, applied, private)
-    if flags["as_json"]:
-        values = as_json(found, applied)
-        console.out_json(values if private is None else private.values(values))
-    else:
-        text = as_text(found, applied, console.width())
-        console.out(text if private is None else private.text(text))
-
-
-def _save_page(
-    path: Path, found: "Diagnosed", applied: "Applied | Eagle3Error | None", private: "Redaction | None"
-) -> None:
-    from orchestrator import __version__
     from orchestrator.cli.saved import save
-    from orchestrator.diagnosing.page import as_html
+    from orchestrator.diagnosing.telling import as_text, redacted, redaction
 
-    tool = f"eagle3-remote {__version__}"
-    save(path, as_html(found, applied, private, made_unix_s=time.time(), tool=tool))
+    redact = flags["redact"]
+    for kind in ("markdown", "html"):
+        if flags[kind] is not None:
+            save(flags[kind], written(found, applied, kind, redact=redact))
+    if flags["as_json"]:
+        console.out_json(_values(found, applied, redact=redact))
+        return
+    private = redaction(found) if redact else None
+    shown = found if private is None else redacted(found, private)
+    text = as_text(shown, applied, console.width(), whole=flags["verbose"])
+    console.out(text if private is None else private.text(text))
+
+
+def written(found: "Diagnosed", applied: "Applied | Eagle3Error | None", kind: str, *, redact: bool) -> str:
+    """The report as `html`, `markdown` or `json`; with `redact` nothing private is in it."""
+    from orchestrator import __version__
+    from orchestrator.diagnosing.page import as_html
+    from orchestrator.diagnosing.telling import as_markdown, redacted, redaction
+    from orchestrator.report.document_json import json_text
+
+    if kind == "json":
+        return json_text(_values(found, applied, redact=redact)) + "\n"
+    private = redaction(found) if redact else None
+    shown = found if private is None else redacted(found, private)
+    if kind == "html":
+        return as_html(shown, applied, private, made_unix_s=time.time(), tool=f"eagle3-remote {__version__}")
+    text = as_markdown(shown, applied)
+    return text if private is None else private.text(text)
+
+
+def _values(found: "Diagnosed", applied: "Applied | Eagle3Error | None", *, redact: bool) -> dict[str, Any]:
+    from orchestrator.diagnosing.telling import as_json, redaction
+
+    values = as_json(found, applied)
+    return redaction(found).values(values) if redact else values

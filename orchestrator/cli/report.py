@@ -22,6 +22,8 @@ FORMATS = ("html", "markdown", "csv", "json")
 @click.argument("words", metavar="[RUN]...", nargs=-1)
 @click.option("--baseline", metavar="NAME", help="Hold every RUN against it; alone: every run that it ever meant.")
 @click.option("--sweep", metavar="TAG", help="Every run with this tag.")
+@click.option("--diagnosis", metavar="ID", help="A diagnosis of this laptop; no host is asked.")
+@click.option("--redact", is_flag=True, help="With --diagnosis: no host names, user names or paths in it.")
 @click.option("--format", "kind", type=click.Choice(FORMATS), default="html", show_default=True)
 @click.option(
     "--out",
@@ -41,8 +43,17 @@ def report(words: tuple[str, ...], kind: str, out: str | None, **how: Any) -> No
     """
     from orchestrator.reporting import Wanted, gather
 
+    if how["diagnosis"] is not None:
+        _refuse_beside_a_diagnosis(words, how)
+        text, stem = _diagnosis(how["diagnosis"], kind, redact=how["redact"])
+        _give(text, stem, kind, out)
+        return
+    if how["redact"]:
+        raise UsageError("--redact goes with --diagnosis ID")
     if not words and how["baseline"] is None and how["sweep"] is None:
-        raise UsageError("expected a run, --baseline NAME or --sweep TAG", hint="`eagle3-remote report last`")
+        raise UsageError(
+            "expected a run, --baseline NAME, --sweep TAG or --diagnosis ID", hint="`eagle3-remote report last`"
+        )
     wanted = Wanted(
         words=words,
         baseline=how["baseline"],
@@ -54,6 +65,30 @@ def report(words: tuple[str, ...], kind: str, out: str | None, **how: Any) -> No
     if how["step_cost"] is not None:
         _require_drafter_test(reported)
     text, stem = _written(reported, kind)
+    _give(text, stem, kind, out)
+
+
+def _refuse_beside_a_diagnosis(words: tuple[str, ...], how: dict[str, Any]) -> None:
+    given = [name for name in ("baseline", "sweep", "vary", "force", "step_cost") if how[name]]
+    if words or given:
+        raise UsageError(f"--diagnosis goes alone, found beside it: {', '.join([*words, *given])}")
+
+
+def _diagnosis(diagnosis_id: str, kind: str, *, redact: bool) -> tuple[str, str]:
+    """The report on a diagnosis, and a file's name for it without an ending."""
+    from orchestrator import config
+    from orchestrator.cli.diagnose import written
+    from orchestrator.diagnosing.again import applied_again, told_again
+
+    if kind == "csv":
+        raise UsageError("a diagnosis has no rows for csv", hint="--format html, markdown or json")
+    store = open_store()
+    found = told_again(diagnosis_id, config.load(config.here()), store)
+    return written(found, applied_again(found, store), kind, redact=redact), f"diagnosis-{diagnosis_id}"
+
+
+def _give(text: str, stem: str, kind: str, out: str | None) -> None:
+    """To a file, or to standard output."""
     if out == "-" or (out is None and kind != "html"):
         console.raw(text.encode(), "stdout")
         return

@@ -2,23 +2,40 @@
 
 import dataclasses
 import getpass
+import textwrap
 from typing import Any
 
 from orchestrator.diagnosing.applying import COMPARING, Applied
-from orchestrator.diagnosing.walk import Diagnosed
+from orchestrator.diagnosing.walk import CERTAIN, Diagnosed
+from orchestrator.diagnosis.decision.decision import Decision
 from orchestrator.errors import Eagle3Error
 from orchestrator.report.decision_json import decision_json
 from orchestrator.report.decision_markdown import decision_markdown
-from orchestrator.report.decision_text import decision_text
+from orchestrator.report.decision_text import MOST_LINES, decision_text, whole_decision_text
 from orchestrator.report.diff_json import diff_json
 from orchestrator.report.diff_markdown import diff_markdown
 from orchestrator.report.diff_text import diff_text
 from orchestrator.report.redaction import Private, Redaction
 
+TELLS = {"capture": "what the running server feeds", "serve": "what it accepts and how fast it is"}
+"""Stages that a certain cause spares, and what they would have told."""
+SCREEN_LINES = MOST_LINES - 1
+"""Of a decision and its stages, but for the empty line between them."""
 
-def as_text(found: Diagnosed, applied: Applied | Eagle3Error | None, width: int) -> str:
-    """The decision on a screen, the stages below it, and before and after where the fix was applied, or why not."""
-    parts = [decision_text(found.decision, width), "\n".join(_stages(found))]
+
+def as_text(found: Diagnosed, applied: Applied | Eagle3Error | None, width: int, *, whole: bool = False) -> str:
+    """The decision and its stages on one screen, and before and after where the fix was applied, or why not.
+
+    `whole`: everything, however long.
+    """
+    stages = _stages(found, width)
+    decision = _decision(found)
+    told = (
+        whole_decision_text(decision, width)
+        if whole
+        else decision_text(decision, width, most=SCREEN_LINES - len(stages))
+    )
+    parts = [told, "\n".join(stages)]
     if isinstance(applied, Eagle3Error):
         parts.append(_not_applied(applied))
     elif applied is not None:
@@ -26,6 +43,15 @@ def as_text(found: Diagnosed, applied: Applied | Eagle3Error | None, width: int)
         parts += [diff_text(one, COMPARING, width) for one in applied.compared]
         parts += [] if applied.compared else [not_compared(applied)]
     return "\n\n".join(parts)
+
+
+def _decision(found: Diagnosed) -> Decision:
+    """Where stages were spared, the way on is the same command with --deep, not the stages one by one."""
+    return dataclasses.replace(found.decision, next_runs=()) if _spared(found) else found.decision
+
+
+def _spared(found: Diagnosed) -> list[str]:
+    return [skipped.stage for skipped in found.results.skipped if skipped.reason == CERTAIN]
 
 
 def as_markdown(found: Diagnosed, applied: Applied | Eagle3Error | None) -> str:
@@ -83,14 +109,24 @@ def redaction(found: Diagnosed) -> Redaction:
     return Redaction(private=private)
 
 
-def _stages(found: Diagnosed) -> list[str]:
-    why = {name: f": {error.message}" for name, error in found.results.failures.items()}
-    ran = [
-        f"{name} ({record.phase}): run {record.run_id}{why.get(name, '')}"
-        for name, record in found.results.records.items()
-    ]
-    out = [f"{skipped.stage}: left out, {skipped.reason}" for skipped in found.results.skipped]
-    return ["stages:", *(f"  {line}" for line in (*ran, *out))]
+def _stages(found: Diagnosed, width: int) -> list[str]:
+    """What ran, what failed, and what is not known yet, with the command that tells."""
+    results = found.results
+    why = {name: f": {error.message}" for name, error in results.failures.items()}
+    home = [name for name in results.records if name not in why and results.succeeded(name) is not None]
+    lines = [] if not home else [f"stages: {', '.join(home)} (runs {found.asked.diagnosis_id}.*)"]
+    for name, record in results.records.items():
+        if name not in home:
+            lines.append(f"{name} ({record.phase}): run {record.run_id}{why.get(name, '')}")
+    for reason in dict.fromkeys(skipped.reason for skipped in results.skipped if skipped.reason != CERTAIN):
+        names = ", ".join(skipped.stage for skipped in results.skipped if skipped.reason == reason)
+        lines.append(f"{names}: left out, {reason}")
+    if spared := _spared(found):
+        what = [TELLS[name] for name in spared if name in TELLS]
+        pays = ["whether speculation pays"] if found.decision.place["pays"] == "unknown" else []
+        unknown = ", ".join([*what, *pays])
+        lines.append(f"not known yet: {unknown}. The cause is certain without it; the same command with --deep asks")
+    return [part for line in lines for part in textwrap.wrap(line, width, subsequent_indent="  ")]
 
 
 def _not_applied(error: Eagle3Error) -> str:

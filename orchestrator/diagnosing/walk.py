@@ -26,6 +26,8 @@ from orchestrator.updates import Note
 from remote_payload.schema.waiting import Waiting
 
 LEAST_BUDGET_S = 1.0
+CERTAIN = "the cause is certain without it (--deep runs it all the same)"
+"""Why a stage was spared."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,5 +98,5 @@ def reason_to_skip(
     if lacks_fix and stage.name == "capture":
         return None
     if results.records and decision.certain and not asked.deep:
-        return "the cause is certain without it (--deep runs it all the same)"
+        return CERTAIN
     return None

@@ -4,52 +4,8 @@ import json
 from pathlib import Path
 
 from tests.support.laptop import Laptop
+from tests.support.made_sglang import write_sglang
 from tests.support.sshd import running_sshd
-
-SETTER = """
-import nothing_that_exists
-
-
-class Model:
-    def forward(self, hidden_states, residual=None):
-        aux_hidden_states = []
-        for i in range(self.start_layer, self.end_layer):
-            if i in self.layers_to_capture:
-                aux_hidden_states.append(hidden_states + residual)
-        return hidden_states, aux_hidden_states
-
-
-class BaseForCausalLM:
-    def set_eagle3_layers_to_capture(self, layer_ids=None):
-        if not self.pp_group.is_last_rank:
-            return
-        if layer_ids is None:
-            n = self.config.num_hidden_layers
-            self.model.layers_to_capture = [2, n // 2, n - 3]
-        else:
-            self.model.layers_to_capture = [val + 1 for val in layer_ids]
-
-
-class OurForCausalLM(BaseForCausalLM):
-    pass
-
-
-class OuterForConditionalGeneration:
-    def __init__(self, config):
-        self.language_model = OurForCausalLM(config)
-
-    def set_eagle3_layers_to_capture(self, layer_ids=None):
-        self.language_model.set_eagle3_layers_to_capture(layer_ids)
-"""
-READER = """
-def read(draft):
-    try:
-        eagle_config = getattr(draft, "eagle_config", None)
-        ids = eagle_config["eagle_aux_hidden_state_layer_ids"]
-        eagle_aux_hidden_state_layer_ids = ids
-    except Exception:
-        eagle_aux_hidden_state_layer_ids = None
-"""
 
 
 def write(folder: Path, **files: object) -> Path:
@@ -63,10 +19,7 @@ def write(folder: Path, **files: object) -> Path:
 
 def test_a_drafter_and_a_source_on_the_host(tmp_path: Path) -> None:
     with running_sshd(tmp_path / "gpu1") as server:
-        reader = READER.replace("ids = eagle_config", "eagle_aux_hidden_state_layer_ids = eagle_config")
-        reader = reader.replace("        eagle_aux_hidden_state_layer_ids = ids\n", "")
-        write(server.home / "sglang", srt__models__ours_py=SETTER, srt__model_executor__model_runner_py=reader,
-              version_py='__version__ = "9.9.9"\n')  # fmt: skip
+        write_sglang(server.home / "sglang")
         model = {"architectures": ["OuterForConditionalGeneration"], "text_config": {"num_hidden_layers": 61}}
         write(server.home / "target", config_json=model)
         ids = {"eagle_config": {"eagle_aux_hidden_state_layer_ids": [2, 30, 58]}}

@@ -1,0 +1,58 @@
+"""A diagnosis told again from what this laptop keeps of it: no host is asked, nothing is run."""
+
+from orchestrator.compare.diff import compare_many
+from orchestrator.config import Config
+from orchestrator.diagnosing.applying import COMPARING, FIXED, Applied
+from orchestrator.diagnosing.gathering import known_of, take
+from orchestrator.diagnosing.keeping import asked_of
+from orchestrator.diagnosing.linting import results_of
+from orchestrator.diagnosing.results import Skipped
+from orchestrator.diagnosing.stages import STAGES
+from orchestrator.diagnosing.walk import CERTAIN, Diagnosed
+from orchestrator.diagnosis.decision.decide import decide
+from orchestrator.operands import operand
+from orchestrator.records import RunRecord
+from orchestrator.store import Store
+from orchestrator.store.diagnoses import load_diagnosis
+from remote_payload.schema import BenchJob, job_from_json
+
+NOT_RUN = "not run yet: the same command goes on with it"
+
+
+def told_again(diagnosis_id: str, config: Config, store: Store) -> Diagnosed:
+    """Judge what is home. Raises NotFoundError, StoreError, and InvalidRunError where a result is broken."""
+    record = load_diagnosis(store.home, diagnosis_id)
+    asked = asked_of(record)
+    results = results_of(record, asked, config, store)
+    missing = []
+    for stage in STAGES:
+        run = _run(store, asked.run_id(stage.name))
+        if run is None:
+            missing.append(stage.name)
+        else:
+            take(stage.name, run, store, diagnosis_id, results)
+    known = known_of(asked, config, results, store)
+    decision = decide(known)
+    reason = CERTAIN if decision.certain else NOT_RUN
+    results.skipped += [Skipped(stage=name, reason=reason) for name in missing]
+    return Diagnosed(asked=asked, known=known, decision=decision, results=results)
+
+
+def applied_again(found: Diagnosed, store: Store) -> Applied | None:
+    """Before and after the fix, where both were served; None where they were not."""
+    fixed = f"{found.asked.diagnosis_id}.{FIXED}.serve"
+    before, after = found.results.records.get("serve"), _run(store, fixed)
+    if before is None or after is None or found.decision.fix is None:
+        return None
+    job = job_from_json(after.spec.job_json)
+    if not isinstance(job, BenchJob) or job.draft is None:
+        return None
+    sides = [operand(store, record.run_id) for record in (before, after) if record.phase == "succeeded"]
+    compared = compare_many(sides, COMPARING) if len(sides) > 1 else ()
+    return Applied(
+        fix=found.decision.fix, folder=job.draft, existed=True, before=before, after=after, compared=compared
+    )
+
+
+def _run(store: Store, run_id: str) -> RunRecord | None:
+    return store.load_exact(run_id) if store.run_dir(run_id).path.is_dir() else None
