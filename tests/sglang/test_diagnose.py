@@ -29,7 +29,7 @@ def ask(tmp_path: Path, models: Models, sglang_python: str) -> Iterator[Ask]:
         with laptop.toml.open("a") as file:
             file.write(QUICK)
 
-        def run(draft: Path, *more: str, **changes: Any) -> dict[str, Any]:
+        def run(draft: Path, *more: str, codes: tuple[int, ...] = (0,), **changes: Any) -> dict[str, Any]:
             flags = {
                 "model": models.target,
                 "draft": draft,
@@ -52,7 +52,7 @@ def ask(tmp_path: Path, models: Models, sglang_python: str) -> Iterator[Ask]:
             words += [f"--server-env={name}={value}" for name, value in ENVIRONMENT.items()]
             started = laptop.start("diagnose", "--host", "gpu1", "--deep", "--json", *words, *more)
             out, err = started.communicate(timeout=880)
-            assert started.returncode == 0, f"{err}\n{out[-3000:]}"
+            assert started.returncode in codes, f"{err}\n{out[-3000:]}"
             told = json.loads(out.splitlines()[-1])
             assert isinstance(told, dict)
             return told
@@ -93,7 +93,8 @@ def test_the_story_and_its_fix(ask: Ask, models: Models, tmp_path: Path) -> None
 
 @pytest.mark.slow
 def test_a_sound_pair(ask: Ask, models: Models) -> None:
-    told = ask(models.embed)
+    # One repeat decides nothing about the speed, and the quick test leaves the computation out: it may not tell.
+    told = ask(models.embed, codes=(0, 3))
     assert told["place"]["fed"]["answer"] == "as_trained"
     assert not set(told["causes"]) & {"wiring", "loading", "engine", "data"}, told["headline"]
     as_predicted(told)

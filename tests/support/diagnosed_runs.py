@@ -1,0 +1,85 @@
+"""What a real server did with a pair, kept small: the stages' runs of one diagnosis, packed and unpacked."""
+
+import functools
+import gzip
+import hashlib
+import json
+import lzma
+import socket
+from collections.abc import Mapping
+from pathlib import Path
+
+from orchestrator.config import Config
+from orchestrator.diagnosing.asked import Asked
+from orchestrator.diagnosing.gathering import known_of
+from orchestrator.diagnosing.results import Results
+from orchestrator.diagnosis.decision.inputs import Known
+from orchestrator.store import Store
+from orchestrator.store.results import read_capture
+
+PACKED = Path(__file__).parents[1] / "golden" / "diagnosed.json.xz"
+ID = "pair"
+KEPT = ("run.json", "spec.json", "state.json")
+LEFT_OUT = (".log", ".txt")
+
+
+def pack(name: str, store: Path, away: Mapping[str, str]) -> None:
+    """Put a store's runs among those that are kept; texts `away` become others. Raises OSError."""
+    away = {**away, socket.gethostname(): "gpu1"}
+    files: dict[str, str] = {}
+    for run in sorted((store / "runs").iterdir()):
+        paths = [run / kept for kept in KEPT]
+        paths += sorted(path for path in (run / "result").rglob("*") if path.is_file())
+        for path in paths:
+            if path.is_file() and path.suffix not in LEFT_OUT and path.name != "manifest.json":
+                data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+                text = data.decode()
+                for old, new in away.items():
+                    text = text.replace(old, new)
+                files[str(path.relative_to(store / "runs"))] = text
+    every = {**(_kept() if PACKED.is_file() else {}), name: files}
+    PACKED.write_bytes(lzma.compress(json.dumps(every, sort_keys=True).encode(), preset=9 | lzma.PRESET_EXTREME))
+
+
+@functools.cache
+def _kept() -> dict[str, dict[str, str]]:
+    """Texts by the file's path below the store's runs, by the case's name."""
+    found = json.loads(lzma.decompress(PACKED.read_bytes()))
+    assert isinstance(found, dict)
+    return found
+
+
+def names() -> tuple[str, ...]:
+    """The pairs whose runs are kept."""
+    return tuple(_kept())
+
+
+def unpack(name: str, home: Path) -> Store:
+    """A store with that diagnosis's runs below `home`, each with a manifest of what was kept."""
+    for relative, text in _kept()[name].items():
+        path = home / "runs" / relative
+        path.parent.mkdir(parents=True, exist_ok=True)
+        data = text.encode()
+        path.write_bytes(gzip.compress(data, 1, mtime=0) if path.suffix == ".gz" else data)
+    for result in (home / "runs").glob("*/result"):
+        listed = [
+            {
+                "name": path.name,
+                "size_bytes": path.stat().st_size,
+                "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
+            }
+            for path in sorted(result.iterdir())
+        ]
+        manifest = {"schema_version": 1, "run_id": result.parent.name, "files": listed}
+        (result / "manifest.json").write_text(json.dumps(manifest))
+    return Store(home)
+
+
+def known(name: str, home: Path) -> Known:
+    """What a decision on that pair rests on. Raises what reading a run raises."""
+    store = unpack(name, home)
+    stages = {path.name.removeprefix(f"{ID}."): path.name for path in (home / "runs").iterdir()}
+    results = Results(records={stage: store.load_exact(run_id) for stage, run_id in stages.items()})
+    if results.succeeded("capture") is not None:
+        results.captured = read_capture(store.run_dir(stages["capture"]))
+    return known_of(Asked(diagnosis_id=ID, model=None, draft=None), Config(), results, store)
