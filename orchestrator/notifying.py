@@ -1,5 +1,7 @@
 """Telling somebody that a run is over: the desktop, a command, a webhook, apprise. Once for each run and laptop.
 
+What fails is tried again a few times at once, and when the end is seen next; what may have told all the same is not.
+
 Nothing here raises, and nothing changes what became of the run or a command's exit code: what fails is a sentence.
 """
 
@@ -20,14 +22,15 @@ from orchestrator.config import NotifyConfig
 from orchestrator.errors import StoreError
 from orchestrator.records import RunRecord
 from orchestrator.store import Store
-from orchestrator.store.labels import first_told
+from orchestrator.store.telling import claim, settle
 from remote_payload.schema import SweepAttempt, to_json
 from remote_payload.schema.ending import Ending, ending_of
 
 LONGEST_S = 30.0
 ANSWER_S = 10.0
 TRIES = 3
-"""Of a webhook that cannot be reached or is out of order; one that refuses is asked once."""
+"""At once: of a webhook that cannot be reached or is out of order, of a command that ends with another code than 0."""
+FIRST_PAUSE_S = 0.2
 _SCRIPT = (
     "on run argv",
     "display notification (item 2 of argv) with title (item 1 of argv)",
@@ -41,23 +44,42 @@ P = ParamSpec("P")
 class NotToldError(Exception):
     """A way of telling that failed, in words without the address."""
 
+    may_have_told = False
+
+
+class LeftBehindError(NotToldError):
+    """One that took too long: it may have told, and is not tried again."""
+
+    may_have_told = True
+
+
+class _EndedBadlyError(NotToldError):
+    """A command that said by its exit code that it did not tell."""
+
 
 def notify(
     record: RunRecord, store: Store, config: NotifyConfig, attempts: Sequence[SweepAttempt] = ()
 ) -> tuple[str, ...]:
-    """Tell everybody of `[notify]` that a run is over; what failed, a sentence each. Told before, it is not again.
+    """Tell everybody of `[notify]` that a run is over, who was not yet; what failed, a sentence each.
 
     `attempts`: of a sweep, as far as this laptop knows.
     """
     if config.is_empty or record.state is None or not record.state.is_terminal:
         return ()
+    ways, run = _ways(config), store.run_dir(record.run_id)
     try:
-        if not first_told(store.run_dir(record.run_id)):
-            return ()
+        due = claim(store.home, run, tuple(ways))
     except StoreError as error:
         return (f"nobody is told of the end of {record.run_id}: {error.message}",)
     ending = ending_of(record.spec, record.state, record.host.name, "laptop", attempts)
-    return tuple(filter(None, (_tried(way, tell, ending) for way, tell in _ways(config).items())))
+    failed = {way: problem for way in due if (problem := _tried(ways[way], ending)) is not None}
+    problems = {way: str(problem) for way, problem in failed.items()}
+    told = [f"the end of {ending.run_id} could not be told by {way}: {problem}" for way, problem in problems.items()]
+    try:
+        settle(store.home, run, due, problems, [way for way, problem in failed.items() if problem.may_have_told])
+    except StoreError as error:
+        told.append(f"that is not kept, and not tried again: {error.message}")
+    return tuple(told)
 
 
 def _ways(config: NotifyConfig) -> dict[str, Callable[[Ending], None]]:
@@ -90,16 +112,16 @@ def _bounded(tell: Callable[P, None], *arguments: P.args, **named: P.kwargs) -> 
     telling.start()
     telling.join(LONGEST_S)
     if telling.is_alive():
-        raise NotToldError(f"it took longer than {LONGEST_S:.0f} s")
+        raise LeftBehindError(f"it took longer than {LONGEST_S:.0f} s")
     for problem in problems:
         raise problem
 
 
-def _tried(way: str, tell: Callable[[Ending], None], ending: Ending) -> str | None:
+def _tried(tell: Callable[[Ending], None], ending: Ending) -> NotToldError | None:
     try:
         tell(ending)
     except NotToldError as problem:
-        return f"the end of {ending.run_id} could not be told by {way}: {problem}"
+        return problem
     return None
 
 
@@ -121,6 +143,18 @@ def _on_desktop(ending: Ending) -> None:
 
 
 def _run(command: "tuple[str, ...] | list[str]", data: bytes) -> None:
+    """Run it, again after a moment where it ends badly. Raises NotToldError."""
+    import stamina  # noqa: PLC0415 - few have a command
+
+    stamina.instrumentation.set_on_retry_hooks(())
+    for attempt in stamina.retry_context(
+        on=_EndedBadlyError, attempts=TRIES, timeout=LONGEST_S, wait_initial=FIRST_PAUSE_S
+    ):
+        with attempt:
+            _run_once(command, data)
+
+
+def _run_once(command: "tuple[str, ...] | list[str]", data: bytes) -> None:
     """Raises NotToldError. What it prints goes nowhere, for our own output may be read by a program."""
     try:
         done = subprocess.run(
@@ -132,11 +166,11 @@ def _run(command: "tuple[str, ...] | list[str]", data: bytes) -> None:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise NotToldError(f"`{command[0]}` took longer than {LONGEST_S:.0f} s") from None
+        raise LeftBehindError(f"`{command[0]}` took longer than {LONGEST_S:.0f} s") from None
     except (OSError, ValueError) as error:
         raise NotToldError(f"`{command[0]}` cannot be run: {error}") from None
     if done.returncode:
-        raise NotToldError(f"`{command[0]}` ended with exit code {done.returncode}")
+        raise _EndedBadlyError(f"`{command[0]}` ended with exit code {done.returncode}")
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
@@ -164,7 +198,9 @@ def post(address: str, data: bytes) -> None:
     stamina.instrumentation.set_on_retry_hooks(())  # what it logs holds the request, and with it the address
     opener = urllib.request.build_opener(_NoRedirect)
     try:
-        for attempt in stamina.retry_context(on=_is_passing, attempts=TRIES, timeout=LONGEST_S, wait_initial=0.2):
+        for attempt in stamina.retry_context(
+            on=_is_passing, attempts=TRIES, timeout=LONGEST_S, wait_initial=FIRST_PAUSE_S
+        ):
             with attempt, opener.open(request, timeout=ANSWER_S) as answer:
                 answer.read(1)
     except urllib.error.HTTPError as error:

@@ -1,10 +1,13 @@
 """`notify_command` of a host: run by whoever settles a run that is over, with its ending as JSON on standard input.
 
 That is its supervisor; under Slurm, where a job may be ended with its supervisor, also whoever looks first. Once.
-The run's state is final by then, and nothing here changes it: a command that fails is an event of the run, no more.
+The run's state is final by then, and nothing here changes it. A command that fails is run again, a few times within a
+minute; what it failed of last is an event of the run, and is told with its state. One that was ended by force is not:
+it may have told.
 """
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -16,7 +19,7 @@ from remote_payload.bounded import KILL_WAIT_S
 from remote_payload.detach import DetachError, Report, start_detached
 from remote_payload.event_log import EventLog
 from remote_payload.refusal import Refusal
-from remote_payload.rundir import RunDir
+from remote_payload.rundir import RunDir, write_atomically
 from remote_payload.runstate import read_spec, read_state
 from remote_payload.schema import Event, RunSpec, to_json
 from remote_payload.schema.ending import ending_of
@@ -24,8 +27,11 @@ from remote_payload.sweep.ledger import read_ledger
 from remote_payload.watch import WATCHED
 
 LONGEST_S = 30.0
+"""Of one try."""
+PAUSES_S = (1.0, 5.0, 15.0)
+"""Before each further try. Under Slurm a node waits meanwhile."""
 TOLD = "told"
-"""In the run's folder: the command was run."""
+"""In the run's folder: the command was run. Empty, or why it did not tell, as JSON."""
 
 
 def tell_the_end(run: RunDir, spec: RunSpec) -> None:
@@ -39,10 +45,19 @@ def tell_the_end(run: RunDir, spec: RunSpec) -> None:
         attempts = read_ledger(run) if spec.job_kind == "sweep" else ()
         ending = to_json(ending_of(spec, state, os.uname().nodename, "host", attempts))
         signal.pthread_sigmask(signal.SIG_UNBLOCK, WATCHED)  # the command's children inherit what is blocked
-        problem = _problem(spec.notify_command, ending.encode("ascii") + b"\n")
+        problem = _tried(spec.notify_command, ending.encode("ascii") + b"\n")
         if problem is not None:
-            words = f"`notify_command` of the host: {problem}"
-            EventLog(run.events).report(Event(time_unix_s=time.time(), kind="note", name="notify", message=words))
+            now_s, words = time.time(), f"`notify_command` of the host: {problem}"
+            write_atomically(run.path / TOLD, json.dumps({"problem": problem, "unix_s": now_s}).encode("ascii"))
+            EventLog(run.events).report(Event(time_unix_s=now_s, kind="note", name="notify", message=words))
+
+
+def untold(run: RunDir) -> str | None:
+    """Why the run's end was not told by the host's command; None where it was, or is being, or nobody had to."""
+    try:
+        return str(json.loads((run.path / TOLD).read_bytes())["problem"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
 def tell_apart(run: RunDir) -> None:
@@ -73,8 +88,18 @@ def _is_first(run: RunDir) -> bool:
     return True
 
 
-def _problem(command: Sequence[str], data: bytes) -> str | None:
-    """What went wrong; None = nothing."""
+def _tried(command: Sequence[str], data: bytes) -> str | None:
+    """Run it until it tells, a few times; what went wrong at last, None = nothing."""
+    for tries, pause_s in enumerate((*PAUSES_S, None), 1):
+        problem, may_have_told = _problem(command, data)
+        if problem is None or may_have_told or pause_s is None:
+            return problem if problem is None or tries == 1 else f"{problem} ({tries} tries)"
+        time.sleep(pause_s)
+    return None
+
+
+def _problem(command: Sequence[str], data: bytes) -> tuple[str | None, bool]:
+    """What went wrong, None = nothing; and whether it may have told all the same."""
     with tempfile.TemporaryFile() as told, tempfile.TemporaryFile() as output:
         told.write(data)
         told.seek(0)
@@ -88,7 +113,7 @@ def _problem(command: Sequence[str], data: bytes) -> str | None:
                 start_new_session=True,
             )
         except (OSError, ValueError) as error:
-            return f"it cannot be run: {error}"
+            return f"it cannot be run: {error}", False
         try:
             code = child.wait(LONGEST_S)
         except subprocess.TimeoutExpired:
@@ -96,9 +121,9 @@ def _problem(command: Sequence[str], data: bytes) -> str | None:
                 os.killpg(child.pid, signal.SIGKILL)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 child.wait(KILL_WAIT_S)
-            return f"ended by force, for it took longer than {LONGEST_S:.0f} s"
+            return f"ended by force, for it took longer than {LONGEST_S:.0f} s", True
         if code == 0:
-            return None
+            return None, False
         output.seek(0)
         said = " ".join(output.read(4096).decode("utf-8", "replace").split())[-300:]
-        return f"exit code {code}: {said or 'no message'}"
+        return f"exit code {code}: {said or 'no message'}", False

@@ -1,5 +1,7 @@
 """`status`: the state of one run or of all, each after a look whether its supervisor lives."""
 
+import dataclasses
+
 from remote_payload import leftovers
 from remote_payload.claim import absolute_root
 from remote_payload.frames import Send
@@ -51,5 +53,16 @@ def _look(run: RunDir) -> Row | str:
     if state is None:
         return "claimed, not started yet; launch it again if nothing follows"
     if state.is_terminal:
-        return state, spec, None
+        return _with_untold(run, state) if spec.notify_command else state, spec, None
     return state, spec, beat_age_s(run.heartbeat) if state.slurm is None else shared_age_s(run.heartbeat)
+
+
+def _with_untold(run: RunDir, state: RunState) -> RunState:
+    """With a word of why nobody was told of its end, in the answer alone."""
+    from remote_payload.end_told import untold  # noqa: PLC0415 - few hosts have a command
+
+    problem = untold(run)
+    if problem is None:
+        return state
+    words = f"its end was not told by `notify_command`: {problem}"
+    return dataclasses.replace(state, note=f"{state.note}; {words}" if state.note else words)

@@ -21,6 +21,7 @@ from orchestrator.errors import ConfigError
 from orchestrator.notifying import NotToldError, notify, post
 from orchestrator.records import RunHost, RunRecord
 from orchestrator.store import Store
+from orchestrator.store.telling import MOST_TRIES, claim, untold
 from remote_payload.schema import Failure, RunSpec, RunState, SelftestJob, to_json
 
 STATE = RunState(
@@ -215,13 +216,50 @@ def test_every_way_that_fails_is_a_sentence_and_the_others_go_on(
     assert len(there.bodies) == 1
 
 
-def test_a_command_that_hangs_or_fails(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_command_that_hangs_may_have_told_and_is_not_run_again(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(notifying, "LONGEST_S", 0.2)
     (problem,) = notify(RECORD, store, NotifyConfig(command=("sleep", "60")))
     assert problem.endswith("`sleep` took longer than 0 s")
-    (store.run_dir("night-1").path / "told.json").unlink()
-    (problem,) = notify(RECORD, store, NotifyConfig(command=("false",)))
-    assert problem.endswith("`false` ended with exit code 1")
+    assert notify(RECORD, store, NotifyConfig(command=("sleep", "60"))) == ()
+    (told,) = untold(store.run_dir("night-1"))
+    assert told == "its end was not told by command: `sleep` took longer than 0 s; not tried again"
+
+
+def test_what_failed_is_told_when_the_end_is_seen_next_and_what_told_is_not(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, receiver: Callable[..., Receiver]
+) -> None:
+    monkeypatch.setattr(notifying, "FIRST_PAUSE_S", 0.001)
+    there, run, tries, up = receiver(200), store.run_dir("night-1"), tmp_path / "tries", tmp_path / "up"
+    monkeypatch.setenv("PAGER", there.address)
+    body = f"echo x >> {tries}; [ -e {up} ]"
+    config = NotifyConfig(command=(str(program(tmp_path, "tell", body)),), webhook="PAGER")
+    (problem,) = notify(RECORD, store, config)
+    assert problem.endswith("tell` ended with exit code 1")
+    assert tries.read_text() == "x\n" * notifying.TRIES
+    (told,) = untold(run)
+    assert told.endswith("ended with exit code 1; tried again when `attach` or `collect` sees the end")
+    up.touch()
+    assert notify(RECORD, store, config) == ()
+    assert notify(RECORD, store, config) == ()
+    assert (untold(run), tries.read_text()) == ((), "x\n" * (notifying.TRIES + 1))
+    assert len(there.bodies) == 1
+
+
+def test_it_is_not_tried_for_ever(store: Store) -> None:
+    config = NotifyConfig(command=("/no/such/program",))
+    ends = [len(notify(RECORD, store, config)) for _ in range(MOST_TRIES + 2)]
+    assert ends == [1] * MOST_TRIES + [0, 0]
+    assert untold(store.run_dir("night-1"))[0].endswith("; not tried again")
+
+
+def test_what_another_process_is_at_or_an_older_version_told_is_left_to_it(store: Store, tmp_path: Path) -> None:
+    run, told = store.run_dir("night-1"), tmp_path / "told"
+    config = NotifyConfig(command=(str(program(tmp_path, "tell", f"touch {told}")),))
+    assert claim(store.home, run, ("command",)) == ("command",)
+    assert notify(RECORD, store, config) == ()
+    (run.path / "told.json").write_text('{"told_unix_s": 1700000000}\n')
+    assert notify(RECORD, store, config) == ()
+    assert not told.exists()
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")

@@ -119,6 +119,10 @@ def show(run_id: str, max_new_tokens: int | None, view: "View | None", step_cost
     showing.show_run(record, store, as_json=as_json, view=view or "report", question=asked)
     if not as_json:
         _show_labels(labels)
+        from orchestrator.store.telling import untold
+
+        for sentence in untold(store.run_dir(run_id)):
+            console.out(f"note: {sentence}")
 
 
 def _require_standalone(

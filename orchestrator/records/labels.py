@@ -21,6 +21,25 @@ class RunLabels(Record):
         require(len(self.note) <= MAX_NOTE, f"a note must be at most {MAX_NOTE} characters, found: {len(self.note)}")
 
 
+class WayTold(Record):
+    """One way of telling that a run is over, and what came of it."""
+
+    way: str
+    tries: int
+    """How often this laptop saw the end and tried; the way itself may try again at once."""
+    problem: str | None = None
+    """Why it did not tell at last; None = it told, or is at it."""
+    is_open: bool = False
+    """Whether it is tried again when the end is seen next."""
+
+
+class RunTold(Record):
+    """`told.json`: who was told of the run's end by this laptop."""
+
+    told_unix_s: float
+    ways: tuple[WayTold, ...] = ()
+
+
 class RunVerdict(Record):
     """`verdict.json`: what a review said, so that a listing need not judge again; only ever a copy."""
 

@@ -1,7 +1,6 @@
 """Tags, notes and verdicts of a run: read, changed, and never written into a folder that is gone."""
 
 import hashlib
-import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -9,8 +8,8 @@ from pathlib import Path
 from orchestrator.errors import StoreError, UsageError
 from orchestrator.records import NAME_RULE, RunLabels, RunVerdict, is_name, read_record, record_bytes
 from orchestrator.records.labels import MAX_NOTE
-from orchestrator.store.files import read_text, translated, write
-from orchestrator.store.layout import LABELS, TOLD, VERDICT
+from orchestrator.store.files import read_text, write
+from orchestrator.store.layout import LABELS, VERDICT
 from orchestrator.store.lock import locked
 from remote_payload.rundir import RunDir
 
@@ -49,18 +48,6 @@ def noted(labels: RunLabels, note: str) -> RunLabels:
 def write_labels(run: RunDir, labels: RunLabels) -> None:
     """Replace what is said about the run; the caller holds the lock and knows that the run is there."""
     write(run.path / LABELS, record_bytes(labels))
-
-
-def first_told(run: RunDir) -> bool:
-    """Whether nobody was told of the run's end before; from now on somebody was. Raises StoreError."""
-    path = run.path / TOLD
-    with translated("write", path):
-        try:
-            with path.open("x", encoding="utf-8") as file:
-                file.write(f'{{"told_unix_s": {time.time():.0f}}}\n')
-        except FileExistsError:
-            return False
-    return True
 
 
 def keep_verdict(home: Path, run: RunDir, verdict: str) -> None:

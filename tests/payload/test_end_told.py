@@ -38,20 +38,33 @@ def test_the_ending_comes_on_standard_input(rig: Rig, tmp_path: Path) -> None:
     assert rig.state("one").phase == "failed"
 
 
-@pytest.mark.parametrize(
-    ("body", "words"), [("echo no route to the pager >&2; exit 3", "exit code 3: no route to the pager")]
-)
-def test_one_that_fails_is_an_event(rig: Rig, tmp_path: Path, body: str, words: str) -> None:
-    rig.launch(rig.spec("one", notify_command=(script(tmp_path, body),)))
-    run = rig.run("one")
-    wait_for(lambda: events(run))
-    assert events(run) == [f"`notify_command` of the host: {words}"]
+def test_one_that_fails_is_run_again_and_an_event(rig: Rig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(end_told, "PAUSES_S", (0.0, 0.0))
+    run, tries = over(rig.root), tmp_path / "tries"
+    spec = rig.spec("one", notify_command=(script(tmp_path, f"echo x >> {tries}; echo no route >&2; exit 3"),))
+    run.spec.write_text(to_json(spec))
+    end_told.tell_the_end(run, spec)
+    assert tries.read_text() == "x\nx\nx\n"
+    assert events(run) == ["`notify_command` of the host: exit code 3: no route (3 tries)"]
     assert rig.state("one").phase == "succeeded"
+    (told,) = rig.status("one").states
+    assert told.note == "its end was not told by `notify_command`: exit code 3: no route (3 tries)"
 
 
-def over(tmp_path: Path) -> RunDir:
-    run = RunDir(tmp_path / "one")
-    run.path.mkdir()
+def test_one_that_tells_at_the_second_try_has_told_once(
+    rig: Rig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(end_told, "PAUSES_S", (0.0, 0.0))
+    run, told = over(tmp_path), tmp_path / "told"
+    body = f"[ -e {told}.1 ] || {{ touch {told}.1; exit 1; }}; cat >> {told}"
+    end_told.tell_the_end(run, rig.spec("one", notify_command=(script(tmp_path, body),)))
+    assert len(told.read_text().splitlines()) == 1
+    assert (events(run), end_told.untold(run)) == ([], None)
+
+
+def over(root: Path) -> RunDir:
+    run = RunDir(root / "runs" / "one")
+    run.path.mkdir(parents=True)
     run.state.write_text(to_json(RunState(run_id="one", sequence=3, phase="succeeded", started_unix_s=1.0)))
     return run
 
@@ -64,7 +77,8 @@ def test_one_that_hangs_is_ended(rig: Rig, tmp_path: Path, monkeypatch: pytest.M
     assert events(run) == ["`notify_command` of the host: ended by force, for it took longer than 0 s"]
 
 
-def test_one_that_is_not_there(rig: Rig, tmp_path: Path) -> None:
+def test_one_that_is_not_there(rig: Rig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(end_told, "PAUSES_S", ())
     run = over(tmp_path)
     end_told.tell_the_end(run, rig.spec("one", notify_command=("/no/such/program",)))
     assert "it cannot be run: [Errno 2]" in events(run)[0]
