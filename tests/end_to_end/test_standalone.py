@@ -65,8 +65,8 @@ def wiring(done: Done) -> dict[str, Any]:
     ("drafter", "ids", "verdict", "mended"),
     [
         ("drafter_embed", [1, 3, 4], "mis_wired", [-1, 1, 3]),
-        ("drafter_embed", [-1, 1, 3], "sound", None),
-        ("drafter_std", [-1, 1, 3], "mis_wired", [1, 3, 4]),
+        pytest.param("drafter_embed", [-1, 1, 3], "sound", None, marks=pytest.mark.slow),
+        pytest.param("drafter_std", [-1, 1, 3], "mis_wired", [1, 3, 4], marks=pytest.mark.slow),
         ("drafter_std", [1, 3, 4], "sound", None),
     ],
 )
@@ -80,6 +80,7 @@ def test_the_storys_verdicts(
         assert any(str(mended) in line for line in found["fix"]), found["fix"]
 
 
+@pytest.mark.slow
 def test_unlabelled_rows_give_the_best_alone_and_say_so(laptop: Laptop, story: Path) -> None:
     folders = [f"--{name}={story / path}" for name, path in (("draft", "drafter_embed"), ("target", "target"))]
     done = laptop.run("run", "standalone", "--host", "gpu1", *folders, f"--rows={story / 'rows'}")

@@ -352,6 +352,7 @@ def test_a_kind_that_it_is_not() -> None:
         measured(Source("file.json", FILES["vllm_serve_0.33.0.json"]), "nothing")
 
 
+@pytest.mark.slow
 def test_a_large_file_costs_its_longest_line_and_a_line_too_large_is_refused() -> None:
     line = {key: value for key, value in LINE.items() if not isinstance(value, list)}
     lines = (json.dumps({**lasting(line, n), "itls": [[0.01] * 100] * 100}) for n in range(1, 61))

@@ -38,6 +38,7 @@ def test_a_small_disk_is_left_alone(small_disk: Path) -> None:
     assert [path.name for path in rig.pyz.parent.iterdir()] == [rig.pyz.name]
 
 
+@pytest.mark.slow
 def test_two_that_make_them_at_once_do_no_harm(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = bytecode.bytecode_folder(rig.pyz)
     bytecode.make_bytecode(rig.pyz, folder)

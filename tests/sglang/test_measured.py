@@ -35,6 +35,7 @@ def test_a_chain_against_plain_decoding(
     assert found.report.result.sglang.forces_draft_tokens is True
 
 
+@pytest.mark.slow
 def test_the_storys_override_is_reproduced_and_named(
     asked: Asked, bench: Bench, models: Models, truth: dict[str, Any]
 ) -> None:
@@ -67,6 +68,7 @@ def test_a_tree(asked: Asked, bench: Bench, truth: dict[str, Any], models: Model
     assert all(not item.broken_identities for item in found.report.requests)
 
 
+@pytest.mark.slow
 def test_a_drafter_whose_tensors_are_skipped(
     asked: Asked, bench: Bench, models: Models, chain: dict[str, Any], truth: dict[str, Any]
 ) -> None:

@@ -210,6 +210,7 @@ print(json.loads((out / "standalone.json").read_text())["peak_memory_bytes"])
 """
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_rows(tmp_path):
     """Rows of 2 MB, three and thirty of them: 54 MB more if they were kept."""
     tiny = Tiny(hidden=64, target_hidden=64, slots=1, captured=8, layers=20)

@@ -54,6 +54,7 @@ def stop_at(wanted: Callable[[Event], bool]) -> Callable[[Event], None]:
     return report
 
 
+@pytest.mark.slow
 def test_a_server_that_stands_still_while_it_is_measured(site: Site, prompts: str) -> None:
     job = site.job({"token_s": 0.05, "child": True}, prompts=prompts, requests=12, repeats=2)
     points: list[str] = []

@@ -225,6 +225,7 @@ def test_it_prints_light_and_whole(browser: Browser, tmp_path: Path) -> None:
     assert browser.run("return getComputedStyle(document.querySelector('nav')).display") == "none"
 
 
+@pytest.mark.slow
 def test_three_hundred_runs_stay_readable_and_quick(browser: Browser, tmp_path: Path) -> None:
     sets = made_history(300)
     moves = (
