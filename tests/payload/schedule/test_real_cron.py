@@ -12,8 +12,10 @@ import pytest
 
 from remote_payload.schedule.folder import ScheduleDir
 from remote_payload.schema.schedule import ScheduleRequest
+from remote_payload.schema.slurm import SlurmSettings
 from tests.payload.rig import NONCE, Rig
 from tests.support.patience import wait_for
+from tests.support.slurm import running_slurm
 
 pytestmark = pytest.mark.infra
 
@@ -89,3 +91,37 @@ def test_where_there_was_no_crontab(rig: Rig, cron: list[str]) -> None:
     assert "# eagle3-remote schedule often" in crontab(cron, "-l")
     ask(rig, cron, "remove")
     assert "no crontab for" in crontab(cron, "-l")
+
+
+@pytest.mark.slow
+def test_the_next_minute_is_a_batch_job_of_slurm(rig: Rig, cron: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cron knows neither which cluster the login meant nor its defaults for sbatch; the schedule does."""
+    with running_slurm() as slurm:
+        for name, value in {**slurm.environment, "SBATCH_TIMELIMIT": "7"}.items():
+            monkeypatch.setenv(name, value)
+        worker = rig.worker("teller", "(RUN / 'result' / 'seen').write_text(os.environ['OF_THE_HOST'])\n")
+        spec = rig.spec(
+            "often",
+            python=worker,
+            environment={"OF_THE_HOST": "x y"},
+            slurm=SlurmSettings(poll_s=1.0, partition="cheap"),
+        )
+        ask(rig, cron, "add", cron="*/1 * * * *", spec=spec)
+        assert "SLURM_CONF" not in crontab(cron, "-l")
+        folder = ScheduleDir(rig.root.resolve(), "often")
+        wait_for(lambda: bool(folder.run_ids()), "cron to fire", patience_s=80.0)
+        (run_id,) = folder.run_ids()
+        wait_for(
+            lambda: rig.run(run_id).state.exists() and rig.state(run_id).phase == "succeeded", "the batch job's end"
+        )
+        job = rig.state(run_id).slurm
+        assert job is not None
+        assert (job.node or "").startswith("node")
+        told = slurm.run("scontrol", "-o", "show", "job", job.job_id)
+        assert "Partition=cheap" in told
+        assert "TimeLimit=00:07:00" in told
+        assert (rig.run(run_id).result / "seen").read_text() == "x y"
+        shown = ask(rig, cron, "show", history=True).standings[0]
+        assert [(line.what, line.run_id) for line in shown.history][:1] == [("fired", run_id)]
+        assert run_id in [state.run_id for state in shown.runs]
+        ask(rig, cron, "remove")
