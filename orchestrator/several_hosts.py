@@ -42,6 +42,8 @@ class Several:
         self._sessions = {session.name: session for session in sessions}
         self._dialling = threading.Semaphore(DIALS)
         self._connected: set[str] = set()
+        self.places: dict[str, str | None] = {}
+        """What tells the root of each host from every other, of those that were asked."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -51,6 +53,10 @@ class Several:
     def session(self, name: str) -> HostSession:
         """Of one host."""
         return self._sessions[name]
+
+    def add(self, sessions: Sequence[HostSession]) -> None:
+        """More hosts, not there yet."""
+        self._sessions |= {session.name: session for session in sessions}
 
     def each(self, work: Callable[[HostSession], T], names: Sequence[str] | None = None) -> Answers[T]:
         """Do `work` on every host, or on those named. Errors of this tool's are kept by host; Ctrl-C ends all."""

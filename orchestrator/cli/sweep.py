@@ -25,6 +25,7 @@ from orchestrator.cli.options import (
 )
 from orchestrator.cli.sweep_again import confirm, resume
 from orchestrator.cli.sweep_ending import follow_home, require_home, show_end, sweep_session, tell_problems
+from orchestrator.cli.sweep_hosts import named as named_hosts
 from orchestrator.cli.waiting import take_wish, waiting_options
 
 
@@ -74,7 +75,7 @@ def run(file: Path | None, host_name: str, assigned: tuple[str, ...], run_id: st
 
     named = {key: asked[key] for key in ("model", "draft", "prompts")}
     settings = config.load(config.here())
-    wish, hosts, at_times = take_wish(asked), many.named(host_name), take_every(asked)
+    wish, hosts, at_times = take_wish(asked), named_hosts(host_name), take_every(asked)
     asked_file = read(jobfile.bundled_folder() / "sweep.toml" if file is None else file)
     flags = shared_settings(assigned, named)
     every = {

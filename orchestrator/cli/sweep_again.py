@@ -69,7 +69,8 @@ def resume(*, skip_failed: bool, prune: bool, dead: tuple[str, ...], mix_classes
 
     Of a sweep over several hosts `--host` names those that take what is left; what may still be measured is not moved.
     """
-    if many.is_many(asked["run_id"], asked["host_name"]):
+    is_elsewhere = bool(dead) and asked["host_name"] is not None  # of a sweep that this laptop may not know
+    if is_elsewhere or many.is_many(asked["run_id"], asked["host_name"]):
         if prune or asked["new_id"]:
             raise UsageError("--prune and --run-id are for the sweep of one host; a share, as in `night.h1`, is one")
         many_launch.resume(dead=dead, skip_failed=skip_failed, mix_classes=mix_classes, **asked)

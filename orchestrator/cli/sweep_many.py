@@ -1,8 +1,6 @@
 """The commands of a sweep where several hosts share it: `--host a,b,c`, or a sweep that this laptop knows as such."""
 
-import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from orchestrator.cli import console, showing
@@ -10,11 +8,11 @@ from orchestrator.cli.live import watching
 from orchestrator.cli.notify import notify_end_of
 from orchestrator.cli.options import open_store, tell_what_matters
 from orchestrator.cli.sweep_ending import tell_problems
-from orchestrator.errors import ClaimedError, DetachedError, Eagle3Error, JobError, PartialError, UsageError
+from orchestrator.cli.sweep_hosts import grouped
+from orchestrator.errors import ClaimedError, DetachedError, Eagle3Error, JobError, PartialError
 
 if TYPE_CHECKING:
     from orchestrator.cli.live import Tell
-    from orchestrator.config import Config
     from orchestrator.records.group import SweepGroup
     from orchestrator.several_hosts import Several
     from orchestrator.sweep_groups.members import Member
@@ -35,54 +33,10 @@ def require_free(run_id: str) -> None:
         raise ClaimedError(f"a sweep over several hosts has this id: {run_id}", hint="take another --run-id")
 
 
-def named(host_name: str) -> tuple[str, ...]:
-    """`a,b,c` -> the names. Raises UsageError where one is empty or stands twice."""
-    names = tuple(name.strip() for name in host_name.split(","))
-    if not all(names) or len(set(names)) < len(names):
-        raise UsageError(f"--host: expected names with commas between them, none empty or twice, found: {host_name!r}")
-    return names
-
-
-@contextmanager
-def opened(names: Sequence[str], settings: "Config", tell: "Tell", *, accept_new: bool) -> "Iterator[Several]":
-    """Sessions on these hosts, for as long as the block lasts."""
-    from orchestrator import pipeline
-    from orchestrator.several_hosts import several, told_by
-
-    lock = threading.Lock()
-    sessions = [pipeline.session(name, settings, told_by(name, tell, lock), accept_new=accept_new) for name in names]
-    with several(sessions, lock) as hosts:
-        yield hosts
-
-
-@contextmanager
-def grouped(
-    run_id: str, host_name: str | None, tell: "Tell", *, accept_new: bool, more: Sequence[str] = ()
-) -> "Iterator[tuple[SweepGroup, Several, dict[str, Eagle3Error]]]":
-    """The group, sessions on its hosts or those named (and on `more`), and what kept a host from telling of it."""
-    from orchestrator import config
-    from orchestrator.store.groups import load_group
-    from orchestrator.sweep_groups.finding import found_on
-
-    store, settings = open_store(), config.load(config.here())
-    asked = () if host_name is None else named(host_name)
-    known = None if len(asked) > 1 else load_group(store.home, run_id)
-    if known is not None and not {*asked} <= {*known.hosts}:
-        known = None  # another laptop may have given that host a share since
-    names = asked or (() if known is None else known.hosts)
-    with opened(tuple(dict.fromkeys((*names, *more))), settings, tell, accept_new=accept_new) as hosts:
-        group, errors = (known, {}) if known is not None else found_on(run_id, hosts, store)
-        if len(asked) == 1 and asked[0] not in group.hosts and not errors:
-            raise UsageError(f"--host: no share of sweep `{run_id}` is on: {asked[0]}")
-        yield group, hosts, errors
-
-
 def status(run_id: str, host_name: str | None, *, accept_new: bool, as_json: bool) -> None:
     """`sweep status`."""
-    from orchestrator.sweep_groups.members import ask
-
     with grouped(run_id, host_name, tell_what_matters, accept_new=accept_new) as (group, hosts, errors):
-        members = ask(group, hosts, open_store())
+        members = _asked(group, hosts, is_whole=host_name is None)
     show(group, members, as_json=as_json)
     _require_all(members, errors)
 
@@ -93,22 +47,22 @@ def follow(run_id: str, host_name: str | None, *, accept_new: bool, as_json: boo
         watching(as_json=as_json) as tell,
         grouped(run_id, host_name, tell, accept_new=accept_new) as (group, hosts, errors),
     ):
-        members = follow_home(group, hosts, tell, errors)
+        members = follow_home(group, hosts, tell, errors, is_whole=host_name is None)
     show_end(group, members, errors, as_json=as_json)
 
 
 def follow_home(
-    group: "SweepGroup", hosts: "Several", tell: "Tell", errors: "dict[str, Eagle3Error]"
+    group: "SweepGroup", hosts: "Several", tell: "Tell", errors: "dict[str, Eagle3Error]", *, is_whole: bool = True
 ) -> "tuple[Member, ...]":
     """To its end, and everything home; what did not come is added to the `errors` of its host.
 
-    Raises DetachedError at Ctrl-C: the sweep goes on.
+    `is_whole`: not of the hosts alone that the user named. Raises DetachedError at Ctrl-C: the sweep goes on.
     """
     from orchestrator.sweep_groups.homecoming import until_over
 
     try:
         until_over(group, hosts, open_store(), tell)
-        return _bring_home(group, hosts, tell, errors)
+        return _bring_home(group, hosts, tell, errors, is_whole=is_whole)
     except (DetachedError, KeyboardInterrupt):
         hint = f"follow with: eagle3-remote sweep follow {group.group_id} --host {','.join(group.hosts)}"
         raise DetachedError("detached; the sweep goes on, and what came home stays", hint=hint) from None
@@ -120,7 +74,7 @@ def collect(run_id: str, host_name: str | None, *, accept_new: bool, as_json: bo
         watching(as_json=as_json) as tell,
         grouped(run_id, host_name, tell, accept_new=accept_new) as (group, hosts, errors),
     ):
-        members = _bring_home(group, hosts, tell, errors)
+        members = _bring_home(group, hosts, tell, errors, is_whole=host_name is None)
     show(group, members, as_json=as_json)
     _require_all(members, errors)
 
@@ -181,14 +135,20 @@ def show_report(group: "SweepGroup", members: "Sequence[Member]", *, as_json: bo
         console.out(report_text(group.group_id, parts, classes, group.missing, console.width()))
 
 
+def _asked(group: "SweepGroup", hosts: "Several", *, is_whole: bool) -> "tuple[Member, ...]":
+    from orchestrator.sweep_groups.members import ask, unreached
+
+    members = ask(group, hosts, open_store())
+    return unreached(members, hosts.names) if is_whole else members
+
+
 def _bring_home(
-    group: "SweepGroup", hosts: "Several", tell: "Tell", errors: "dict[str, Eagle3Error]"
+    group: "SweepGroup", hosts: "Several", tell: "Tell", errors: "dict[str, Eagle3Error]", *, is_whole: bool
 ) -> "tuple[Member, ...]":
     from orchestrator.sweep_groups.homecoming import bring_home
-    from orchestrator.sweep_groups.members import ask
 
     store = open_store()
-    members = ask(group, hosts, store)
+    members = _asked(group, hosts, is_whole=is_whole)
     for name, problems in bring_home(group, members, hosts, store, tell).items():
         tell_problems([f"{name}: {problem}" for problem in problems])
         errors.setdefault(name, Eagle3Error(f"so many runs did not come home, as told above: {len(problems)}"))

@@ -14,6 +14,8 @@ class GroupShare(Record):
     host: str
     """As this laptop names it."""
     destination: str
+    place: str | None = None
+    """What tells the host's root from every other, whatever name or address leads there; None = nobody asked."""
     host_class: str
     job_json: str
     """What it measures, as it is launched."""
@@ -21,6 +23,8 @@ class GroupShare(Record):
     is_launched: bool = False
     """Whether it may have reached its host; written down before it is launched, and taken back where it certainly
     did not."""
+    is_hearsay: bool = False
+    """No host said that it has it: another was told of it before it was launched."""
     is_dead: bool = False
     """The user said so of its host; it counts for nothing once the host answers again."""
 

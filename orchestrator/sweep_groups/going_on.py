@@ -15,7 +15,8 @@ from orchestrator.sweep.group import Left, left
 from orchestrator.sweep.moving import Target, given_to, moved
 from orchestrator.sweep.remaining import drifted
 from orchestrator.sweep_groups.members import Member, first_hosts, job_of
-from orchestrator.sweep_groups.planning import Looked, look, share_of
+from orchestrator.sweep_groups.planning import Looked, later_id, look, share_of
+from orchestrator.sweep_groups.telling import Known
 from orchestrator.sweeping import identify
 from orchestrator.waiting import same_gpus
 from remote_payload.schema import SweepJob, job_from_json
@@ -44,7 +45,10 @@ def declared_dead(members: Sequence[Member], dead: Sequence[str]) -> tuple[Membe
     for name in dead:
         own = [member for member in members if member.share.host == name]
         if not own:
-            raise UsageError(f"--host-is-dead: no share of this sweep is on: {name}")
+            names = ", ".join(dict.fromkeys(member.share.host for member in members))
+            raise UsageError(
+                f"--host-is-dead: no share of this sweep is on: {name}", hint=f"the hosts of its shares: {names}"
+            )
         if any(member.part.problem is None for member in own):
             raise UsageError(f"--host-is-dead: `{name}` answers", hint="what it left is moved without this flag")
     return tuple(
@@ -56,6 +60,14 @@ def declared_dead(members: Sequence[Member], dead: Sequence[str]) -> tuple[Membe
         if member.share.host in dead
         else member
         for member in members
+    )
+
+
+def known_of(group: SweepGroup, members: Sequence[Member]) -> Known:
+    """What new shares may take up: every share, for this laptop knows what became of each."""
+    return Known(
+        over=tuple(share.share_id for share in group.shares),
+        never_begun=tuple(member.share.share_id for member in members if not member.part.launched),
     )
 
 
@@ -111,7 +123,10 @@ def new_shares(
         target = Target(base=base.job, around=looked.around, share=share)  # type: ignore[arg-type]
         job = moved(some, [member.part for member in members], name, target)
         job = dataclasses.replace(job, drift=drift, unit_deadline_s=looked.deadline_s)
-        shares.append(share_of(job, name, looked.destination, base.settings))
+        place = hosts.places.get(name)
+        share_id = later_id(job, place or looked.destination)
+        new = share_of(job, name, looked.destination, base.settings, share_id)
+        shares.append(dataclasses.replace(new, place=place))
     return tuple(shares)
 
 

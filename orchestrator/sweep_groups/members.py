@@ -9,7 +9,9 @@ from orchestrator import sweeping
 from orchestrator.errors import (
     ClaimedError,
     Eagle3Error,
+    HostNotReadyError,
     NotFoundError,
+    ProtocolError,
 )
 from orchestrator.following import Tell
 from orchestrator.jobfile import PlannedJob
@@ -22,8 +24,10 @@ from orchestrator.store import Store
 from orchestrator.store.groups import keep_group, load_group
 from orchestrator.sweep.group import Part
 from orchestrator.sweep.standing import progress_of
+from orchestrator.sweep_groups import telling
 from orchestrator.sweeping import Asked
-from remote_payload.schema import SweepJob, job_from_json
+from remote_payload.schema import SweepJob, job_from_json, to_json
+from remote_payload.schema.group import ToldShare
 from remote_payload.schema.waiting import Waiting
 
 THINKS_S = 20.0
@@ -74,11 +78,21 @@ def first_hosts(shares: Sequence[GroupShare]) -> tuple[str, ...]:
 
 
 def launch(
-    shares: Sequence[GroupShare], hosts: Several, store: Store, tell: Tell, waiting: Mapping[str, Waiting | None]
+    shares: Sequence[GroupShare],
+    hosts: Several,
+    store: Store,
+    tell: Tell,
+    waiting: Mapping[str, Waiting | None],
+    told: Sequence[ToldShare] = (),
 ) -> dict[str, Eagle3Error]:
-    """Launch each share on its host, by name of the share's id; returns by host what kept one from it."""
+    """Launch each share on its host, by name of the share's id; returns by host what kept one from it.
+
+    `told`: what each host is told of before, unless it knows.
+    """
 
     def begin(session: HostSession) -> None:
+        if told:
+            telling.tell(session, told[0].group_id, told)
         for share in shares:
             if share.host == session.name:
                 job = job_from_json(share.job_json)
@@ -127,10 +141,7 @@ def ask(group: SweepGroup, hosts: Several, store: Store, only: Collection[str] |
         found: dict[str, Asked | Eagle3Error] = {}
         for share in group.shares:
             if share.host == session.name:
-                try:
-                    found[share.share_id] = sweeping.ask(session, share.share_id, store, THINKS_S)
-                except NotFoundError as error:
-                    found[share.share_id] = error
+                found[share.share_id] = _asked(session, share, group.group_id, store)
         return found
 
     names = [name for name in group.hosts if name in hosts.names and (only is None or name in only)]
@@ -140,6 +151,40 @@ def ask(group: SweepGroup, hosts: Several, store: Store, only: Collection[str] |
         told = answers.found.get(share.host, {}).get(share.share_id) or answers.errors.get(share.host)
         members.append(_member(share, told, store))
     return tuple(members)
+
+
+def unreached(members: Sequence[Member], names: Collection[str]) -> tuple[Member, ...]:
+    """The shares, those on hosts that were not dialled as silent: nobody knows what these still measure."""
+    return tuple(
+        member
+        if member.share.host in names
+        else dataclasses.replace(
+            member,
+            part=dataclasses.replace(
+                member.part,
+                problem=f"no host of this laptop's eagle3.toml is called `{member.share.host}`, as the laptop that "
+                f"launched it calls {member.share.destination.split()[0]}",
+            ),
+        )
+        for member in members
+    )
+
+
+def _asked(session: HostSession, share: GroupShare, group_id: str, store: Store) -> Asked | Eagle3Error:
+    """One share as its host tells it; what it says is no such sweep only where it is the host that was launched on."""
+    try:
+        asked = sweeping.ask(session, share.share_id, store, THINKS_S)
+    except NotFoundError as error:
+        place = None if share.place is None else telling.tell(session, group_id).place
+        if place in (None, share.place):
+            return error
+        return HostNotReadyError(
+            f"another root than the one that has {share.share_id} ({share.destination}): two machines by one name, "
+            "or its folder was emptied"
+        )
+    if to_json(asked.job) != share.job_json:
+        return ProtocolError(f"the host has another sweep by this name: {share.share_id}")
+    return asked
 
 
 def known(group: SweepGroup, store: Store) -> tuple[Member, ...]:

@@ -26,7 +26,7 @@ from orchestrator.sweeping import MOST_TAG, Wanted
 from remote_payload.schema import PathIdentity, SweepJob, to_json
 from remote_payload.schema.sweep import SweepShare
 
-LONGEST_GROUP_ID = MOST_TAG - len(".h999")
+LONGEST_GROUP_ID = MOST_TAG - len(".h999-ffff")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,11 +124,13 @@ def planned(
     return group, dict(answers.errors)
 
 
-def share_of(job: SweepJob, host: str, destination: str, settings: tuple[Any, ...]) -> GroupShare:
-    """The record of a share."""
+def share_of(
+    job: SweepJob, host: str, destination: str, settings: tuple[Any, ...], share_id: str | None = None
+) -> GroupShare:
+    """The record of a share; one of the first is called by its number."""
     assert job.share is not None
     return GroupShare(
-        share_id=f"{job.share.group_id}.h{job.share.number}",
+        share_id=share_id or f"{job.share.group_id}.h{job.share.number}",
         number=job.share.number,
         host=host,
         destination=destination,
@@ -136,6 +138,18 @@ def share_of(job: SweepJob, host: str, destination: str, settings: tuple[Any, ..
         job_json=to_json(job),
         settings=settings,
     )
+
+
+def later_id(job: SweepJob, where: str) -> str:
+    """What a share is called that was made of others' rest: two laptops that move the same to one host say the same.
+
+    Two that move it to two hosts do not. `where` tells the host's root from every other.
+    """
+    assert job.share is not None
+    changes = {point.point_id: point.changes_json for point in job.points}
+    points = sorted((changes[one], unit.block) for unit in job.units for one in unit.points)
+    word = hashlib.sha256(json.dumps([where, points]).encode()).hexdigest()
+    return f"{job.share.group_id}.h{job.share.number}-{word[:4]}"
 
 
 def require_apart(looked: Mapping[str, Looked]) -> None:
