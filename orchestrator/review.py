@@ -2,7 +2,7 @@
 
 from orchestrator.errors import InvalidRunError
 from orchestrator.records import RunRecord
-from orchestrator.report.bench_content import report_bench
+from orchestrator.report.bench_content import report_bench, sampled_too
 from orchestrator.report.capture_text import CaptureReport, report_capture
 from orchestrator.report.content import RunReport, report_standalone
 from orchestrator.report.question import Question
@@ -16,6 +16,7 @@ from orchestrator.store.results import (
     read_hits,
     read_machine,
     read_requests,
+    read_sampled,
     read_standalone,
 )
 from remote_payload.schema import job_from_json
@@ -46,6 +47,7 @@ def review(store: Store, record: RunRecord, question: Question | None = None) ->
         harness = read_harness(run, [one.result_file for one in result.harness if one.result_file is not None])
         requests, machine = read_requests(run, whole=result.whole), read_machine(run, whole=result.whole)
         told = report_bench(result, requests, machine, harness, str(run.result), record.state)
+        told = sampled_too(told, read_sampled(run, whole=result.whole))
         store.keep_verdict(record.run_id, told.diagnosis.verdict)
         return RunReport(record=record, bench=told)
     found = report_standalone(read_standalone(run), read_hits(run), read_heldout(run), question)

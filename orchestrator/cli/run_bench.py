@@ -52,6 +52,12 @@ def _numbers(kind: Callable[[str], int | float]) -> Callable[..., list[int | flo
 @click.option("--max-new-tokens", type=int, help="Output tokens a request at most.")
 @click.option("--ignore-eos", is_flag=True, default=None, help="Go on past the end of text, to a fixed length.")
 @click.option("--temperature", type=float, help="0: greedy.")
+@click.option(
+    "--sampled",
+    type=float,
+    metavar="T",
+    help="Ask the lowest load once more at temperature T before the server stops: what sampling costs acceptance.",
+)
 @click.option("--top-p", type=float, help="Nucleus sampling.")
 @click.option("--top-k", type=int, help="Sample from the k likeliest.")
 @click.option("--seed", type=int, help="Of the prompts' choice and order, and of Poisson arrivals.")

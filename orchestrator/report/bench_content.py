@@ -1,11 +1,12 @@
 """What a report on a served benchmark says, before it is a text: the result and what was made of it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from orchestrator.compare.served import ServedFigures, served_figures
 from orchestrator.compare.served_harness import HarnessFigures, harness_figures
 from orchestrator.diagnosis.served import ServedDiagnosis, diagnose_served
+from orchestrator.diagnosis.served_sampled import with_sampled
 from orchestrator.flags import told_in_flags
 from orchestrator.outcome import cause_of
 from remote_payload.schema import RunState
@@ -50,3 +51,8 @@ def report_bench(
         harness=calls,
         folder=folder,
     )
+
+
+def sampled_too(report: BenchReport, requests: Sequence[RequestSample]) -> BenchReport:
+    """With K19 among what is said; `requests`: those that were asked at another temperature, none where none were."""
+    return replace(report, diagnosis=with_sampled(report.diagnosis, report.result, report.figures, requests))

@@ -83,6 +83,11 @@ def read_requests(run: RunDir, *, whole: bool = True) -> tuple[RequestSample, ..
     return _records(RequestSample, run.result / "requests.jsonl.gz", cut_ok=not whole)
 
 
+def read_sampled(run: RunDir, *, whole: bool = True) -> tuple[RequestSample, ...]:
+    """Those of the load that was asked at another temperature; none where there was no such load."""
+    return _records(RequestSample, run.result / "sampled.jsonl.gz", cut_ok=not whole)
+
+
 def read_machine(run: RunDir, *, whole: bool = True) -> tuple[MachineSample, ...]:
     """The machine while it was measured, in file order; `whole` as for `read_requests`."""
     return _records(MachineSample, run.result / "machine.jsonl.gz", cut_ok=not whole)

@@ -198,6 +198,14 @@ class HarnessRun(Record):
     """Whether the prefix cache was flushed just before; its own warm-up asks the first prompt again after that."""
 
 
+class SampledLoad(Record):
+    """The lowest load once more at another temperature; its requests are in `result/sampled.jsonl.gz`."""
+
+    temperature: float
+    point: PointFacts
+    """`point` is 0 there: it counts from its own file."""
+
+
 class BenchResult(Record):
     """`result/bench.json`."""
 
@@ -208,6 +216,8 @@ class BenchResult(Record):
     workload: WorkloadFacts
     points: tuple[PointFacts, ...]
     harness: tuple[HarnessRun, ...] = ()
+    sampled: SampledLoad | None = None
+    """None = not asked for, or not yet."""
     whole: bool = True
     """False = written on the way; the job ended before it was done, or has not ended yet."""
     planned: int | None = None

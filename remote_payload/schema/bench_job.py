@@ -61,6 +61,9 @@ class BenchJob(Record):
     max_new_tokens: int = 256
     ignore_eos: bool = False
     temperature: float = 0.0
+    sampled: float | None = None
+    """A temperature at which the lowest load is asked once more, of the last speculating server before it is stopped;
+    None = not asked. Its requests stand apart, and no figure of speed is made of them."""
     top_p: float | None = None
     top_k: int | None = None
     seed: int = 0
@@ -109,6 +112,11 @@ class BenchJob(Record):
             "`heldout_prompts` stand beside `prompts` that are a JSONL file of training prompts",
         )
         require(
+            self.sampled is None or (self.temperature == 0 and self.harness == "own" and self._may_speculate),
+            "`sampled` is held against greedy answers of a speculating server: it needs `temperature` 0, a `draft` "
+            "(or an algorithm without one, or `attach_url`) and the tool's own `harness`",
+        )
+        require(
             self.prompts != "random" or self.random_tokens_ok,
             "random tokens say nothing about acceptance: they need `random_tokens_ok`",
         )
@@ -117,6 +125,10 @@ class BenchJob(Record):
     def repeats_in_all(self) -> int:
         """How often each load is measured, over all starts of a side."""
         return self.repeats * self.starts
+
+    @property
+    def _may_speculate(self) -> bool:
+        return self.speculates or self.attach_url is not None
 
     @property
     def speculates(self) -> bool:
@@ -161,6 +173,7 @@ def _require_numbers(job: BenchJob) -> None:
     _require_within(job, "port", 1, 65535)
     _require_within(job, "mem_fraction", 0.01, 1)
     _require_within(job, "temperature", 0, 100)
+    _require_within(job, "sampled", 0.01, 100)
     _require_within(job, "seed", 0, 2**32 - 1)
     require(job.top_p is None or 0 < job.top_p <= 1, f"`top_p` must be above 0 and at most 1, found: {job.top_p}")
     require(job.top_k is None or job.top_k == -1 or job.top_k >= 1, f"`top_k` must be at least 1, found: {job.top_k}")

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from statistics import fmean
 
 from remote_payload.schema.bench_job import BenchJob
-from remote_payload.sglang_bench.plan import in_words, loads, starts
+from remote_payload.sglang_bench.plan import in_words, last_speculating, loads, lowest_load, starts
 
 
 class Course:
@@ -65,7 +65,11 @@ class Course:
 
 def course_of(job: BenchJob) -> Course:
     """The course of a job that has not begun."""
-    planned = [in_words(load) for one in starts(job) for _ in one.repeats for load in loads(job)]
+    planned: list[str] = []
+    for number, one in enumerate(starts(job)):
+        planned += [in_words(load) for _ in one.repeats for load in loads(job)]
+        if job.sampled is not None and number == last_speculating(job):
+            planned.append(in_words(lowest_load(job)))
     return Course(planned, 0 if job.attach_url is not None else len(starts(job)))
 
 

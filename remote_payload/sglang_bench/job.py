@@ -25,10 +25,11 @@ from remote_payload.sglang_bench.gpu_memory import LOOK
 from remote_payload.sglang_bench.harness import Harness, require_text
 from remote_payload.sglang_bench.installed import installed_sglang
 from remote_payload.sglang_bench.machine_samples import Machine
-from remote_payload.sglang_bench.plan import Start, loads, spare_needed, starts
-from remote_payload.sglang_bench.points import Points
+from remote_payload.sglang_bench.plan import Start, last_speculating, loads, spare_needed, starts
+from remote_payload.sglang_bench.points import REQUESTS_NAME, Points
 from remote_payload.sglang_bench.progress import Journal, Report
 from remote_payload.sglang_bench.retokenised import retokenised
+from remote_payload.sglang_bench.sampled import Sampled
 from remote_payload.sglang_bench.server import Running, attach, start
 from remote_payload.sglang_bench.strays import Strays
 from remote_payload.sglang_bench.template import render
@@ -59,9 +60,10 @@ def run(job: BenchJob, result_folder: Path, report: Report) -> None:
     strays = Strays(journal.warn) if is_our_tree else None
     with (
         contextlib.closing(Machine(result_folder, journal.warn, strays)) as machine,
-        contextlib.closing(Points(job, result_folder, journal, machine)) as points,
+        contextlib.closing(Points(job, result_folder / REQUESTS_NAME, journal, machine)) as points,
+        contextlib.closing(Sampled(job, result_folder, journal, machine, points.course)) as sampled,
     ):
-        bench = _Bench(job, result_folder, journal, points, installed, prompts)
+        bench = _Bench(job, result_folder, journal, (points, sampled), (installed, prompts))
         try:
             bench.run(began_s)
         except JobFailure:
@@ -79,17 +81,18 @@ class _Bench:
         job: BenchJob,
         folder: Path,
         journal: Journal,
-        points: Points,
-        installed: SglangFacts,
-        prompts: workload.Workload,
+        measuring: tuple[Points, Sampled],
+        found: tuple[SglangFacts, workload.Workload],
     ) -> None:
-        self._job, self._folder, self._journal, self._points = job, folder, journal, points
-        self._installed, self._prompts = installed, prompts
+        """`found`: the SGLang that is installed, and what is asked."""
+        self._job, self._folder, self._journal = job, folder, journal
+        self._points, self._sampled = measuring
+        self._installed, self._prompts = found
         self._is_rendered = False
         self._servers: list[ServerFacts] = []
         self._gpus: GpuFacts | None = None
         self._target, self._draft = _folder(job, job.model), _folder(job, job.draft)
-        self.harness = Harness(job, folder, journal, points.course, installed.bench_module)
+        self.harness = Harness(job, folder, journal, self._points.course, self._installed.bench_module)
 
     def run(self, began_s: float) -> None:
         """Every start in its order. Raises JobFailure."""
@@ -100,6 +103,8 @@ class _Bench:
             try:
                 for _ in self._on(running, one, number):
                     self.write(began_s, whole=False, running=running)
+                if number == last_speculating(self._job):
+                    self._sampled.measure(running, self._prompts, number)
             finally:
                 if not running.facts.attached:
                     self._journal.phase("stop", f"server {number} ({running.facts.side})")
@@ -150,6 +155,7 @@ class _Bench:
             workload=self._prompts.facts(self._job),
             points=tuple(self._points.facts),
             harness=tuple(self.harness.runs),
+            sampled=self._sampled.facts,
             whole=whole,
             planned=sum(len(one.repeats) for one in starts(self._job)) * len(loads(self._job)),
             repeats=self._job.repeats_in_all,

@@ -42,6 +42,17 @@ def loads(job: BenchJob) -> tuple[Load, ...]:
     return (*closed, *(Load(rate=rate, seed=job.seed) for rate in job.request_rate))
 
 
+def lowest_load(job: BenchJob) -> Load:
+    """The load with the fewest users, else the lowest rate: where acceptance costs no waiting."""
+    return min(loads(job), key=lambda load: (load.users is None, load.users or load.rate or 0))
+
+
+def last_speculating(job: BenchJob) -> int:
+    """The number of the last start that speculates, or of the last one where all are plain."""
+    sides = [one.side for one in starts(job)]
+    return max((number for number, side in enumerate(sides) if side == "spec"), default=len(sides) - 1)
+
+
 def in_words(load: Load) -> str:
     """For people: `4 users`, `2.5 requests/s`."""
     if load.users is None:

@@ -9,7 +9,7 @@ from remote_payload.failure import server_failure
 from remote_payload.schema.bench import PointFacts, RequestSample
 from remote_payload.schema.bench_job import BenchJob
 from remote_payload.sglang_bench.client import Client, Load, Measured, Target, sampling_of
-from remote_payload.sglang_bench.course import course_of
+from remote_payload.sglang_bench.course import Course, course_of
 from remote_payload.sglang_bench.info import flush, snapshot
 from remote_payload.sglang_bench.kept_requests import KeptRequests
 from remote_payload.sglang_bench.machine_samples import Machine
@@ -32,11 +32,14 @@ FLUSH_PATIENCE_S = 10.0
 class Points:
     """Measures the points of a job one after the other and keeps every request in `requests.jsonl.gz`."""
 
-    def __init__(self, job: BenchJob, folder: Path, journal: Journal, machine: Machine) -> None:
+    def __init__(
+        self, job: BenchJob, path: Path, journal: Journal, machine: Machine, course: Course | None = None
+    ) -> None:
+        """`path`: of the file of requests; `course`: of the whole job, where others measure points of it as well."""
         self._job, self._journal, self._machine = job, journal, machine
-        self.course = course_of(job)
+        self.course = course_of(job) if course is None else course
         """Of the whole job, whoever measures its points."""
-        self._requests = KeptRequests(folder / REQUESTS_NAME)
+        self._requests = KeptRequests(path)
         self.facts: list[PointFacts] = []
         self.before_first: Callable[[Running], None] = lambda _: None
         """Called once, when nothing but the first point's own requests is left to do."""

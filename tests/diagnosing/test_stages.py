@@ -68,6 +68,7 @@ OF_LOAD = (
         "ignore_eos",
         "seed",
         "temperature",
+        "sampled",
         "top_p",
     ),
     *("top_k", "random_tokens_ok", "concurrency", "request_rate", "requests", "repeats", "starts", "with_baseline"),

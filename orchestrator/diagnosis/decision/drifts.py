@@ -1,4 +1,4 @@
-"""K18 and K19: acceptance by context length, output position and server age, and greedy against sampled.
+"""K18: acceptance by context length, output position and server age; K19 beside it, as the served run tells it.
 
 Text differs with context and position by itself, so those two only ever note; a server's age does not change the
 answer to a prompt, so what falls there on the same prompts is the engine's.
@@ -12,12 +12,13 @@ from orchestrator.compare.served import LoadFigures
 from orchestrator.compare.stats import Estimate, paired_difference, pooled_ratio, unpaired_difference
 from orchestrator.diagnosis.decision.inputs import Known, Offline
 from orchestrator.diagnosis.finding import CheckResult, Severity, Subject, count, figure
+from orchestrator.diagnosis.served_sampled import SAMPLING
 from remote_payload.schema.bench import RequestSample
 
 CONTEXT = Subject(check="K18", title="acceptance by context length")
 POSITION = Subject(check="K18", title="acceptance by output position")
 AGE = Subject(check="K18", title="acceptance by server age")
-SAMPLING = Subject(check="K19", title="greedy against sampled")
+_NOT_SAMPLED = SAMPLING.cannot_tell("one temperature was served", needs="diagnose --sampled, run bench --sampled 1")
 LARGE = 0.3
 """Accept length by which a part must surely fall before it is worth a finding."""
 AGED = 0.1
@@ -36,7 +37,7 @@ def drift_checks(known: Known) -> Iterator[CheckResult]:
     yield by_context(lowest.requests, longest_context(known.offline))
     yield by_position(lowest.requests)
     yield by_age(lowest, greedy=served.result.workload.temperature == 0)
-    yield greedy_and_sampled(known)
+    yield from [item for item in served.diagnosis.results if item.check == SAMPLING.check] or [_NOT_SAMPLED]
 
 
 def by_context(requests: Sequence[RequestSample], longest: int | None) -> CheckResult:
@@ -110,27 +111,6 @@ def by_age(load: LoadFigures, *, greedy: bool) -> CheckResult:
     return _judged(AGE, difference, "the last repeat minus the first, prompt by prompt", "serious", AGED)
 
 
-def greedy_and_sampled(known: Known) -> CheckResult:
-    """The same prompts at two temperatures."""
-    served, sampled = known.served, known.sampled
-    if served is None or sampled is None:
-        return SAMPLING.cannot_tell("one temperature was served", needs="the same prompts at another --temperature")
-    sides = sorted((served, sampled), key=lambda item: item.result.workload.temperature)
-    cold, hot = (item.result.workload.temperature for item in sides)
-    if served.result.workload.sha256 != sampled.result.workload.sha256 or cold == hot:
-        return SAMPLING.cannot_tell("the two runs differ in their prompts, or not in temperature",
-                                    needs="the same prompts at another --temperature")  # fmt: skip
-    counted = []
-    for side in sides:
-        loads = [load for load in side.figures.loads if load.side == "spec"]
-        counted.append(_by_prompt([item for load in loads[:1] for item in load.requests if _has_drafts(item)]))
-    both = sorted(counted[0].keys() & counted[1].keys())
-    cold_sums, hot_sums = (([rows[n][0] for n in both], [rows[n][1] for n in both]) for rows in counted)
-    difference = paired_difference(hot_sums, cold_sums)
-    what = f"temperature {hot:g} minus {cold:g}"
-    return _judged(SAMPLING, difference, what, "note", LARGE)
-
-
 def longest_context(offline: Offline | None) -> int | None:
     """`max_position_embeddings` of the drafter's config.json; None = not told."""
     if offline is None:
@@ -169,7 +149,6 @@ _REMEDIES = {
     CONTEXT.title: ("see max_position_embeddings and rope of the drafter, and train on contexts as long as served",),
     POSITION.title: ("train on answers as long as those that are served",),
     AGE.title: ("restart the server: if that restores it, its caches spoil the drafter; report it with its version",),
-    SAMPLING.title: ("drafts are the likeliest tokens: sampling accepts fewer of them by nature",),
 }
 
 

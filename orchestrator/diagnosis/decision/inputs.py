@@ -165,8 +165,6 @@ class Known:
 
     offline: Offline | None = None
     served: Served | None = None
-    sampled: Served | None = None
-    """The same pair at another temperature, for K19."""
     predicted: tuple[Predicted, ...] = ()
     fed: Fed | None = None
     resolved: Resolved | None = None

@@ -8,7 +8,7 @@ import pytest
 from orchestrator.compare.served import served_figures
 from orchestrator.compare.step_cost import StepCost
 from orchestrator.diagnosis.decision.decide import decide
-from orchestrator.diagnosis.decision.drifts import by_age, by_context, by_position, greedy_and_sampled
+from orchestrator.diagnosis.decision.drifts import by_age, by_context, by_position
 from orchestrator.diagnosis.decision.economics import economics
 from orchestrator.diagnosis.decision.inputs import Known
 from orchestrator.diagnosis.decision.served_template import template
@@ -127,25 +127,6 @@ def test_a_server_that_ages_is_the_engines_fault():
     assert by_age(load_of(young), greedy=True).outcome == "cannot_tell"
     others = [replace(item, point=1, prompt=item.prompt + 50) for item in young]
     assert by_age(load_of(young, others), greedy=True).outcome == "cannot_tell"
-
-
-def test_greedy_against_sampled_wants_the_same_prompts():
-    cold = served()
-
-    def worse(requests):
-        return tuple(
-            replace(item, histogram=(sum(item.histogram),), correct_drafts=0) if item.histogram else item
-            for item in requests
-        )
-
-    hot = served(change=worse, temperature=0.8)
-    found = greedy_and_sampled(Known(served=cold, sampled=hot))
-    assert (found.outcome, found.severity) == ("finding", "note")
-    assert "temperature 0.8 minus 0" in found.summary
-    other = served(change=worse, temperature=0.8, sha256="ab" * 32)
-    assert greedy_and_sampled(Known(served=cold, sampled=other)).outcome == "cannot_tell"
-    assert greedy_and_sampled(Known(served=cold)).outcome == "cannot_tell"
-    assert greedy_and_sampled(Known(served=cold, sampled=served(temperature=0.8))).outcome == "passed"
 
 
 def test_the_break_even_is_r_of_the_lowest_load():

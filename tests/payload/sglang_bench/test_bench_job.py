@@ -271,6 +271,33 @@ def test_messages_go_through_the_served_template_once(bench: Bench) -> None:
     assert bench.server.chats[0]["return_prompt_token_ids"] is True
 
 
+def test_the_lowest_load_once_more_at_another_temperature(bench: Bench) -> None:
+    result = bench.run(concurrency=(2, 1), repeats=2, requests=3, sampled=0.8)
+    assert [point.concurrency for point in result.points] == [2, 1, 2, 1]
+    assert result.sampled is not None
+    assert (result.sampled.temperature, result.sampled.point.concurrency) == (0.8, 1)
+    assert len(bench.samples) == 4 * 3
+    assert len(bench.lines("sampled.jsonl.gz", RequestSample)) == 3
+    hot = [body["sampling_params"]["temperature"] for body in bench.server.asked]
+    assert hot == [0.0] * (4 * 3 + 2 * 4 + 2 * 2) + [0.8] * (2 + 3)  # warm-ups of 2 a user, and requests
+    assert result.planned == 4
+    last = [event for event in bench.events if event.kind == "progress"][-1]
+    assert last.message.startswith("point 5/5, ")
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"temperature": 0.5}, "needs `temperature` 0"),
+        ({"harness": "sglang"}, "own `harness`"),
+        ({"sampled": 0.0}, "0.01"),
+    ],
+)
+def test_a_sampled_load_that_means_nothing_is_refused(settings: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        BenchJob(**{"model": "/models/target", "draft": "/models/draft", "sampled": 1.0, **settings})
+
+
 TURNS = [{"role": "user", "content": "Why?"}, {"role": "assistant", "content": "So."}]
 
 

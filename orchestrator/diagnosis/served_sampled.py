@@ -1,0 +1,186 @@
+"""K19: greedy against sampled answers to the same prompts of the same server, beside what theory lets one expect.
+
+SGLang verifies by the target's probabilities alone: a draft of target probability p (after temperature, top-k, top-p)
+is accepted with min(1, p / threshold_acc), or surely where p is at least threshold_single; both are 1 unless set, and
+then the answers are exactly the target's own draws. So the share of accepted first drafts is the mean of p where greedy
+decoding has 1 for the likeliest token and 0 for others. Where `--speculative-use-rejection-sampling` is set it is the
+sum over tokens of min(p, q), q the drafter's. On CPU, XPU and most of ROCm verification is greedy at any temperature
+(speculative/eagle_utils.py of SGLang 0.5.23).
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from orchestrator.compare.served import LoadFigures, ServedFigures, effective
+from orchestrator.compare.stats import Estimate, paired_difference, pooled_ratio
+from orchestrator.diagnosis.finding import CheckResult, Evidence, Subject, count, figure
+from orchestrator.diagnosis.served import SEVERITIES, ServedDiagnosis
+from remote_payload.schema.bench import BenchResult, RequestSample, ServerFacts
+
+SAMPLING = Subject(check="K19", title="greedy against sampled")
+LARGE = 0.3
+"""Accept length by which sampling must surely cost before it is worth a note."""
+GREEDY_DEVICES = ("cpu", "xpu")
+LEAST_ALIKE = 3
+"""Answers that begin alike, from which on their equality shows that nothing was drawn."""
+LEAST_TOKENS = 8
+"""Tokens that such an answer has at least."""
+THRESHOLDS = ("speculative_accept_threshold_single", "speculative_accept_threshold_acc")
+REJECTION = "speculative_use_rejection_sampling"
+
+
+def with_sampled(
+    told: ServedDiagnosis, result: BenchResult, figures: ServedFigures, requests: Sequence[RequestSample]
+) -> ServedDiagnosis:
+    """The same with K19 where a load was sampled; `requests`: those of it."""
+    found = tuple(sampled_checks(result, figures, requests))
+    findings = (*told.findings, *(item for item in found if item.outcome == "finding"))
+    ranked = sorted(findings, key=lambda item: SEVERITIES.index(item.severity or "note"))
+    return replace(told, results=(*told.results, *found), findings=tuple(ranked))
+
+
+def sampled_checks(
+    result: BenchResult, figures: ServedFigures, requests: Sequence[RequestSample]
+) -> Iterator[CheckResult]:
+    """One answer, and one more where the server accepts what the target would not have drawn; none: not sampled."""
+    hot = result.sampled
+    if hot is None:
+        return
+    server = next((item for item in result.servers if item.start == hot.point.start), None)
+    key = (hot.point.concurrency, hot.point.request_rate)
+    cold = next((load for load in figures.loads if load.side == hot.point.side and load.key == key), None)
+    if server is not None:
+        yield from _lossy(server)
+    if hot.point.failed or cold is None or not cold.valid:
+        yield SAMPLING.cannot_tell("requests of one of the two failed", needs="both without failures")
+        return
+    yield _compared(server, cold, [item for item in requests if item.error is None], hot.temperature)
+
+
+def _compared(
+    server: ServerFacts | None, cold: LoadFigures, sampled: Sequence[RequestSample], temperature: float
+) -> CheckResult:
+    greedy = _by_prompt(cold.requests)
+    drawn = _by_prompt(sampled)
+    both = sorted(greedy.keys() & drawn.keys())
+    sides = [[rows[prompt] for prompt in both] for rows in (drawn, greedy)]
+    sums = [([row[0] for row in side], [row[1] for row in side]) for side in sides]
+    difference = paired_difference(sums[0], sums[1])
+    evidence = (
+        figure(f"accept length, temperature {temperature:g} minus greedy", difference, "tokens"),
+        figure("accept length, greedy", pooled_ratio(*sums[1]), "tokens"),
+        figure(f"accept length, temperature {temperature:g}", pooled_ratio(*sums[0]), "tokens"),
+        *_first_drafts("greedy: the share of first drafts that are the likeliest token", cold.requests),
+        *_first_drafts(f"temperature {temperature:g}: {_meaning(server)}", sampled),
+    )
+    alike, same = _alike(cold.requests, sampled)
+    if _device(server) in GREEDY_DEVICES or (alike >= LEAST_ALIKE and same == alike):
+        return _not_drawn(server, (alike, same), temperature, evidence)
+    return _told(difference, temperature, evidence, server)
+
+
+def _told(
+    difference: Estimate, temperature: float, evidence: tuple[Evidence, ...], server: ServerFacts | None
+) -> CheckResult:
+    value, low, high = difference.value, difference.low, difference.high
+    if value is None or low is None or high is None:
+        return SAMPLING.cannot_tell("too few prompts for an interval", needs="5 prompts or more", evidence=evidence)
+    text = f"accept length {value:+.2f} [{low:+.2f}, {high:+.2f}] at temperature {temperature:g} against greedy"
+    if high < 0 and value < -LARGE:
+        expected = _meaning(server)
+        found = SAMPLING.finding(
+            f"sampling costs acceptance: {text}",
+            severity="note",
+            cause="generalization",
+            evidence=evidence,
+            remedy=(
+                f"to be expected in kind: drafts are the drafter's likeliest tokens, and the share that is accepted is "
+                f"{expected}; serve a lower temperature, fewer steps, or a drafter trained on sampled answers",
+                f"judge what speculation is worth at temperature {temperature:g} (--temperature), if that is served",
+            ),
+            refuted_by="the same fall of accept length on other prompts being absent",
+        )
+        return replace(found, effect=-value)
+    if low > -LARGE:
+        return SAMPLING.passed(f"sampling costs no more than {LARGE:g}: {text}", evidence)
+    return SAMPLING.cannot_tell(f"cannot tell: {text}", needs="more prompts", evidence=evidence)
+
+
+def _not_drawn(
+    server: ServerFacts | None, counted: tuple[int, int], temperature: float, evidence: tuple[Evidence, ...]
+) -> CheckResult:
+    """The server's verification took the likeliest token whatever was asked."""
+    alike, same = counted
+    device = _device(server)
+    return SAMPLING.finding(
+        f"temperature {temperature:g} is not sampled while speculating: verification is greedy"
+        + (f" on {device}" if device in GREEDY_DEVICES else "")
+        + f", {same} of {alike} answers that begin alike are the greedy ones",
+        severity="minor",
+        cause="engine",
+        evidence=(count("answers that begin alike and are equal to the end", same, alike), *evidence),
+        remedy=("on CUDA it is sampled; elsewhere serve without speculation where answers must be drawn",),
+        refuted_by="answers to one prompt that begin alike and then differ",
+    )
+
+
+def _lossy(server: ServerFacts) -> Iterator[CheckResult]:
+    """Thresholds below 1 accept drafts more often than the target would have drawn them."""
+    values = {name: effective(server, name) for name in THRESHOLDS}
+    low = {name: value for name, value in values.items() if isinstance(value, (int, float)) and value < 1}
+    if not low:
+        return
+    words = ", ".join(f"{name} = {value:g}" for name, value in low.items())
+    yield SAMPLING.finding(
+        f"sampled answers are not the target's own draws: {words}",
+        severity="minor",
+        cause="parameters",
+        evidence=tuple(Evidence(name=name, value=float(value)) for name, value in low.items()),
+        remedy=("leave both thresholds at 1, unless other answers are wanted for more speed",),
+        refuted_by="both thresholds at 1 in /server_info",
+    )
+
+
+def _meaning(server: ServerFacts | None) -> str:
+    """What the share of accepted first drafts is, in theory."""
+    if server is not None and effective(server, REJECTION) is True:
+        return "the mean over positions of sum min(p, q), p the target's and q the drafter's probabilities"
+    values = [1.0 if server is None else effective(server, name) for name in THRESHOLDS]
+    if any(isinstance(value, (int, float)) and value < 1 for value in values):
+        return "the mean of min(1, p / threshold_acc), p the target's probability of the draft"
+    return "the mean of the target's probability of the draft"
+
+
+def _device(server: ServerFacts | None) -> str:
+    return "" if server is None else str(effective(server, "device") or "")
+
+
+def _first_drafts(name: str, requests: Sequence[RequestSample]) -> Iterator[Evidence]:
+    """Steps that accepted one draft or more, of all steps; the prompt is the cluster."""
+    told = [item for item in requests if item.histogram and sum(item.histogram)]
+    if told:
+        hits = [sum((item.histogram or ())[1:]) for item in told]
+        yield figure(
+            f"first draft accepted, {name}", pooled_ratio(hits, [sum(item.histogram or ()) for item in told]), "share"
+        )
+
+
+def _by_prompt(requests: Sequence[RequestSample]) -> dict[int, tuple[int, int]]:
+    """(verify steps + accepted drafts, verify steps), a prompt each."""
+    found: dict[int, tuple[int, int]] = {}
+    for item in requests:
+        if item.verify_steps and item.correct_drafts is not None:
+            length, steps = found.get(item.prompt, (0, 0))
+            found[item.prompt] = (length + item.verify_steps + item.correct_drafts, steps + item.verify_steps)
+    return found
+
+
+def _alike(greedy: Sequence[RequestSample], sampled: Sequence[RequestSample]) -> tuple[int, int]:
+    """Prompts whose first tokens are equal, and how many of them are equal to the end.
+
+    The first token comes from the prefill, which draws on every device.
+    """
+    known = {item.prompt: item.output_ids for item in greedy}
+    pairs = [(known.get(item.prompt), item.output_ids) for item in sampled]
+    told = [(a, b) for a, b in pairs if a and b and min(len(a), len(b)) >= LEAST_TOKENS and a[:1] == b[:1]]
+    return len(told), sum(all(x == y for x, y in zip(a, b, strict=False)) for a, b in told)

@@ -1,0 +1,112 @@
+"""K19: greedy against sampled on one start of a server; what theory expects, and a server that draws nothing."""
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from orchestrator.compare.served import served_figures
+from orchestrator.diagnosis.finding import CheckResult
+from orchestrator.diagnosis.served import diagnose_served
+from orchestrator.diagnosis.served_sampled import sampled_checks, with_sampled
+from remote_payload.schema.bench import BenchResult, RequestSample, SampledLoad
+from tests.support.made_bench import chain_histogram, made_bench, made_point, made_request, made_server
+
+
+def answers(seed: int, accept: Sequence[float], *, ids: int = 0, prompts: int = 24) -> tuple[RequestSample, ...]:
+    """Answers of 40 verify steps; `ids` other than 0: their tokens differ after the first."""
+    found = []
+    for prompt in range(prompts):
+        histogram = chain_histogram(random.Random(f"{seed} {prompt}"), 40, accept)
+        item = made_request(0, prompt, histogram=histogram, index=prompt)
+        told = tuple((prompt * 31 + n * (1 + ids)) % 1000 for n in range(20))
+        found.append(replace(item, output_ids=told))
+    return tuple(found)
+
+
+def judged(
+    cold: tuple[RequestSample, ...], hot: tuple[RequestSample, ...], runs: Mapping[str, object] | None = None
+) -> tuple[CheckResult, ...]:
+    return tuple(sampled_checks(result_of(cold, hot, runs), served_figures(result_of(cold, hot, runs), cold), hot))
+
+
+def result_of(
+    cold: tuple[RequestSample, ...], hot: tuple[RequestSample, ...], runs: Mapping[str, object] | None = None
+) -> BenchResult:
+    server = made_server(runs=runs)
+    point = SampledLoad(temperature=0.8, point=made_point(0, hot))
+    return made_bench([server], [made_point(0, cold)], sampled=point)
+
+
+COLD = answers(1, (0.8, 0.7, 0.6))
+
+
+def test_a_fall_is_told_with_what_theory_expects() -> None:
+    (found,) = judged(COLD, answers(2, (0.5, 0.4, 0.3), ids=1), {"device": "cuda"})
+    assert (found.check, found.outcome, found.severity) == ("K19", "finding", "note")
+    assert "at temperature 0.8 against greedy" in found.summary
+    difference, greedy, sampled, first, drawn = found.evidence
+    assert difference.n == 24
+    assert difference.value == pytest.approx((sampled.value or 0) - (greedy.value or 0))  # type: ignore[operator]
+    assert first.value == pytest.approx(0.8, abs=0.05)
+    assert drawn.value == pytest.approx(0.5, abs=0.06)
+    assert drawn.name.endswith("the mean of the target's probability of the draft")
+    assert found.effect == pytest.approx(-float(difference.value or 0))
+    (other,) = judged(COLD, answers(2, (0.5, 0.4, 0.3), ids=1), {"speculative_use_rejection_sampling": True})
+    assert "sum min(p, q)" in other.remedy[0]
+
+
+def test_no_fall_passes_and_too_few_prompts_cannot_tell() -> None:
+    (same,) = judged(COLD, answers(3, (0.8, 0.7, 0.6), ids=1))
+    assert same.outcome == "passed"
+    few = answers(1, (0.8, 0.7, 0.6), prompts=4)
+    (found,) = judged(few, answers(2, (0.1, 0.1, 0.1), ids=1, prompts=4))
+    assert (found.outcome, found.needs) == ("cannot_tell", "5 prompts or more")
+
+
+def test_equal_servers_are_seldom_told_apart() -> None:
+    """200 pairs of loads that accept alike: at most 5 in 100 get a finding."""
+    alarms = 0
+    for seed in range(200):
+        cold, hot = answers(seed, (0.7, 0.6), prompts=10), answers(1000 + seed, (0.7, 0.6), ids=1, prompts=10)
+        alarms += any(item.outcome == "finding" for item in judged(cold, hot))
+    assert alarms <= 10
+
+
+@pytest.mark.parametrize(("runs", "ids"), [({"device": "cpu"}, 1), ({"device": "cuda"}, 0), ({}, 0)])
+def test_a_server_that_verifies_greedily_draws_nothing(runs: dict[str, Any], ids: int) -> None:
+    (found,) = judged(COLD, answers(1, (0.8, 0.7, 0.6), ids=ids), runs)
+    assert (found.severity, found.cause) == ("minor", "engine")
+    assert "temperature 0.8 is not sampled while speculating" in found.summary
+    assert ("on cpu" in found.summary) == (runs.get("device") == "cpu")
+
+
+def test_thresholds_below_one_are_another_distribution() -> None:
+    runs = {"speculative_accept_threshold_acc": 0.5, "speculative_accept_threshold_single": 1.0}
+    lossy, compared = judged(COLD, answers(3, (0.8, 0.7, 0.6), ids=1), runs)
+    assert lossy.cause == "parameters"
+    assert "speculative_accept_threshold_acc = 0.5" in lossy.summary
+    assert "min(1, p / threshold_acc)" in compared.evidence[-1].name
+
+
+def test_failed_requests_are_no_measurement_and_nothing_asked_is_nothing_told() -> None:
+    hot = answers(2, (0.5, 0.4))
+    result = result_of(COLD, (replace(hot[0], error="HTTP 500"), *hot[1:]))
+    (found,) = sampled_checks(result, served_figures(result, COLD), hot)
+    assert found.outcome == "cannot_tell"
+    plain = replace(result, sampled=None)
+    assert not tuple(sampled_checks(plain, served_figures(plain, COLD), ()))
+
+
+def test_it_stands_among_the_runs_own_findings_by_severity() -> None:
+    hot = answers(1, (0.8, 0.7, 0.6))
+    result = result_of(COLD, hot, {"device": "cpu"})
+    figures = served_figures(result, COLD)
+    before = diagnose_served(result, COLD, figures)
+    after = with_sampled(before, result, figures, hot)
+    assert len(after.results) == len(before.results) + 1
+    assert [item.severity for item in after.findings] == sorted(
+        (item.severity for item in after.findings), key=("fatal", "serious", "minor", "note").index
+    )
