@@ -63,7 +63,7 @@ def why_not(gpu: Gpu, min_free_bytes: int | None) -> str | None:
     if not is_uuid(gpu.uuid):
         return f"does not tell its UUID ({gpu.uuid[:40]})"
     if gpu.processes:
-        users = ", ".join(f"{item.user or 'somebody'}'s pid {item.pid}" for item in gpu.processes[:3])
+        users = ", ".join(f"{item.user or 'somebody'}'s pid {item.pid or 'untold'}" for item in gpu.processes[:3])
         more = len(gpu.processes) - 3
         return f"used by {users}{f' and {more} more' if more > 0 else ''}"
     used, total = gpu.memory_used_bytes, gpu.memory_total_bytes

@@ -6,7 +6,7 @@ import os
 import pwd
 import shutil
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -17,6 +17,8 @@ from remote_payload.schema import Gpu, GpuProcess
 DEADLINE_S = 10.0
 GPU_FIELDS = "index,uuid,name,memory.total,memory.used,utilization.gpu,driver_version"
 PROCESS_FIELDS = "gpu_uuid,pid,used_memory"
+ONLY_WARNED = 14
+"""nvidia-smi's exit code for a damaged infoROM: a warning, by its manual; all that was asked is answered."""
 Meanwhile = Callable[[], None]
 
 
@@ -26,6 +28,7 @@ class GpuFacts:
 
     answer: Literal["ok", "no_nvidia_smi", "hung", "failed"]
     problem: str | None = None
+    """Beside `ok`: what else it said, e.g. of a card that fell off the bus; the GPUs that it listed can be used."""
     gpus: tuple[Gpu, ...] = ()
 
 
@@ -55,12 +58,15 @@ def look_at_gpus(
     if tool is None:
         return GpuFacts(answer="no_nvidia_smi")
     try:
-        gpus = _query(tool, f"--query-gpu={GPU_FIELDS}", patience)
-        if not gpus:
+        gpus, said = _query(tool, f"--query-gpu={GPU_FIELDS}", patience)
+        if not gpus and not said:
             return GpuFacts(answer="ok")
-        processes = _query(tool, f"--query-compute-apps={PROCESS_FIELDS}", patience)
+        processes, of_processes = _query(tool, f"--query-compute-apps={PROCESS_FIELDS}", patience)
         whole = parse_gpus(gpus, processes)
-        return GpuFacts(answer="ok", gpus=_with_parts(whole, tool, patience) if parts else whole)
+        problem = "; ".join(dict.fromkeys((*said, *of_processes)))[:300] or None
+        if not whole:
+            return GpuFacts(answer="failed", problem=f"unexpected output of {tool}: {problem}")
+        return GpuFacts(answer="ok", problem=problem, gpus=_with_parts(whole, tool, patience) if parts else whole)
     except _SmiError as error:
         return error.facts
     except ValueError as error:
@@ -76,9 +82,21 @@ def _with_parts(gpus: tuple[Gpu, ...], tool: str, patience: _Patience) -> tuple[
     return parse_mig(gpus, listing, _ask([tool, "-q", "-x"], patience))
 
 
-def _query(tool: str, question: str, patience: _Patience) -> list[str]:
+def _query(tool: str, question: str, patience: _Patience) -> tuple[list[str], list[str]]:
+    """The rows of the answer, and the lines among them that are none: warnings, cards that do not answer."""
     text = _ask([tool, question, "--format=csv,noheader,nounits"], patience)
-    return [line for line in text.splitlines() if line.strip()]
+    width = question.count(",") + 1
+    rows, said = list[str](), list[str]()
+    for line in text.splitlines():
+        if line.strip():
+            fields = next(csv.reader([line], skipinitialspace=True))
+            (rows if len(fields) == width and is_row(fields) else said).append(line.strip())
+    return rows, said
+
+
+def is_row(fields: Sequence[str]) -> bool:
+    """Whether these are a GPU's, which begins with its index, or a process's, which begins with its GPU's UUID."""
+    return fields[0].isdecimal() or fields[0].startswith(("GPU-", "MIG-"))
 
 
 def _ask(command: list[str], patience: _Patience) -> str:
@@ -86,15 +104,16 @@ def _ask(command: list[str], patience: _Patience) -> str:
     if patience.meanwhile is not None:
         patience.meanwhile()
     try:
-        child = BoundedChild(command)
+        child = BoundedChild(command, without_errors=True)
     except OSError as error:
         raise _SmiError("failed", f"{error.strerror}: {tool}") from None
     done = child.finish(time.monotonic() + patience.deadline_s, patience.meanwhile)
     if done is None:
         raise _SmiError("hung", f"{tool} gave no answer within {patience.deadline_s:g} s")
     code, text = done
-    if code != 0:
-        raise _SmiError("failed", f"{tool} ended with exit code {code}: {' '.join(text.split())[:300]}")
+    if code not in {0, ONLY_WARNED}:
+        words = " ".join(f"{text} {child.errors}".split())[:300]
+        raise _SmiError("failed", f"{tool} ended with exit code {code}: {words}")
     return text
 
 
@@ -103,7 +122,7 @@ def parse_gpus(gpu_lines: Iterable[str], process_lines: Iterable[str]) -> tuple[
     users: dict[str, list[GpuProcess]] = {}
     for fields in csv.reader(process_lines, skipinitialspace=True):
         uuid, pid, memory = fields
-        users.setdefault(uuid, []).append(_process(int(pid), _mebibytes(memory)))
+        users.setdefault(uuid, []).append(_process(int(pid) if pid.isdecimal() else None, _mebibytes(memory)))
     gpus = []
     for fields in csv.reader(gpu_lines, skipinitialspace=True):
         index, uuid, name, total, used, utilization, driver = fields
@@ -134,9 +153,11 @@ def _mebibytes(text: str) -> int | None:
     return None if value is None else int(value * 1024 * 1024)
 
 
-def _process(pid: int, memory_bytes: int | None) -> GpuProcess:
+def _process(pid: int | None, memory_bytes: int | None) -> GpuProcess:
     """User and command from /proc; unknown for a process of another namespace."""
     user = command = None
+    if pid is None:
+        return GpuProcess(pid=None, used_memory_bytes=memory_bytes)
     with contextlib.suppress(OSError, KeyError):
         user = pwd.getpwuid(os.stat(f"/proc/{pid}").st_uid).pw_name  # noqa: PTH116
     with contextlib.suppress(OSError):

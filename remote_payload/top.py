@@ -75,9 +75,10 @@ def users_of(gpu: Gpu, supervisor: int, run_id: str) -> Users:
     """
     own = {supervisor, *processes.descendants(supervisor)}
     sees_holder = processes.read_stat(supervisor) is not None
-    others = [one for one in gpu.processes if one.pid not in own and not _is_marked(one.pid, run_id)]
-    strays = tuple(one for one in others if sees_holder or processes.read_stat(one.pid) is not None)
-    return Users(strays=strays, hidden=len(strays) < len(others))
+    seen = [(one, one.pid) for one in gpu.processes if one.pid is not None]
+    others = [(one, pid) for one, pid in seen if pid not in own and not _is_marked(pid, run_id)]
+    strays = tuple(one for one, pid in others if sees_holder or processes.read_stat(pid) is not None)
+    return Users(strays=strays, hidden=len(strays) < len(others) or len(seen) < len(gpu.processes))
 
 
 def _is_marked(pid: int, run_id: str) -> bool:

@@ -113,7 +113,7 @@ def _slurm(facts: SlurmFacts | None) -> list[str]:
 
 def _gpu_answer(facts: HostFacts) -> str:
     if facts.gpu_answer == "ok":
-        return f"GPUs: {len(facts.gpus)}"
+        return f"GPUs: {len(facts.gpus)}{f'; nvidia-smi: {facts.gpu_problem}' if facts.gpu_problem else ''}"
     words = {
         "no_nvidia_smi": "no nvidia-smi on this host (jobs run on the CPU)",
         "hung": "! nvidia-smi did not answer in time: the driver may hang",
@@ -132,7 +132,8 @@ def _gpu(gpu: Gpu) -> list[str]:
 def process_words(process: GpuProcess) -> str:
     """Who uses a GPU, e.g. `pid 7 ann 20.0 GiB python train.py`."""
     used = size(process.used_memory_bytes)
-    return f"pid {process.pid} {process.user or UNKNOWN} {used} {process.command or ''}".rstrip()
+    pid = UNKNOWN if process.pid is None else process.pid
+    return f"pid {pid} {process.user or UNKNOWN} {used} {process.command or ''}".rstrip()
 
 
 def _known(value: int | None) -> str:

@@ -24,6 +24,8 @@ def top_text(name: str, facts: TopFacts, runs: Sequence[RunState]) -> str:
         lines.append(f"{ANSWERS[facts.gpu_answer]}{f' ({facts.gpu_problem})' if facts.gpu_problem else ''}")
     else:
         lines += _gpus(facts.gpus, now_s) or ["no GPUs"]
+        if facts.gpu_problem:
+            lines += ["", f"! nvidia-smi also says: {facts.gpu_problem}"]
     for name_of, holder in facts.unseen.items():
         who = "somebody" if holder is None else _holder(holder, now_s)
         lines.append(f"leased, and not told of by nvidia-smi: {name_of}: {who}")

@@ -31,7 +31,8 @@ class PythonFacts(Record):
 class GpuProcess(Record):
     """A compute process on a GPU, and its user where /proc tells."""
 
-    pid: int
+    pid: int | None
+    """None = nvidia-smi did not tell, e.g. of a process of another container."""
     used_memory_bytes: int | None = None
     user: str | None = None
     command: str | None = None

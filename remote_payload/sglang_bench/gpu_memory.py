@@ -84,6 +84,8 @@ class GpuMemory:
         used: dict[int, int] = {}
         for gpu in facts.gpus:
             for process in gpu.processes:
+                if process.pid is None:  # of another container: no server that was started here
+                    continue
                 used[process.pid] = used.get(process.pid, 0) + (process.used_memory_bytes or 0)
                 self.commands[process.pid] = process.command or ""
         return used

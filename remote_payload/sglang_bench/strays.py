@@ -33,7 +33,7 @@ class Strays:
         self._due_s = time.monotonic() + INTERVAL_S
         for gpu in leased(facts.gpus, os.environ):
             for one in users_of(gpu, os.getppid(), os.environ.get("EAGLE3_RUN_ID", "")).strays:
-                if one.pid not in self._told:
+                if one.pid is not None and one.pid not in self._told:
                     self._told.add(one.pid)
                     since = time.strftime("%H:%M:%S %Z")
                     who = f"{one.user or 'somebody'}'s pid {one.pid} ({one.command or 'command unknown'})"

@@ -150,6 +150,40 @@ def test_gpus_and_who_uses_them() -> None:
         gpus.parse_gpus(["not what we asked for"], [])
 
 
+LISTED = "0, GPU-aaaa, NVIDIA H200, 143771, 10, 0, 570.86.15"
+
+
+@pytest.mark.parametrize(
+    ("said", "code", "problem"),
+    [
+        ("echo 'WARNING: infoROM is corrupted at gpu 0000:00:1E.0'", 14, "infoROM is corrupted"),
+        ("echo 'Unable to determine the device handle for GPU2: 0000:5E:00.0: Unknown Error'", 0, "device handle"),
+        ("echo '# a, word, of, the, driver, with, commas'", 0, "# a, word"),
+        ("echo 'a library was not found' >&2", 0, None),
+    ],
+)
+def test_what_else_it_says_takes_no_gpu_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str, code: int, problem: str | None
+) -> None:
+    answer = f'case "$*" in *query-gpu*) echo "{LISTED}" ;; *) echo "GPU-aaaa, [Not Found], 20" ;; esac'
+    tool(tmp_path, "nvidia-smi", f"{said}\n{answer}\nexit {code}")
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    facts = gpus.look_at_gpus()
+    assert (facts.answer, [gpu.uuid for gpu in facts.gpus]) == ("ok", ["GPU-aaaa"])
+    assert (facts.problem is None) if problem is None else (problem in (facts.problem or ""))
+    # Somebody is on it, whoever it is: it is not free.
+    (process,) = facts.gpus[0].processes
+    assert (process.pid, process.used_memory_bytes) == (None, 20 * 2**20)
+
+
+def test_an_answer_without_a_row_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tool(tmp_path, "nvidia-smi", "echo 'something else altogether'")
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    facts = gpus.look_at_gpus()
+    assert facts.answer == "failed"
+    assert "something else altogether" in (facts.problem or "")
+
+
 def test_what_logind_does_at_logout(tmp_path: Path) -> None:
     running = tmp_path / "run"
     system, etc = tmp_path / "usr", tmp_path / "etc"
