@@ -109,6 +109,10 @@ class HostNotReadyError(Eagle3Error):
     exit_code = 14
 
 
+class LeaseOverError(HostNotReadyError):
+    """The run that held the GPUs for this one is over."""
+
+
 class ClaimedError(Eagle3Error):
     """This run id belongs to a run with another spec."""
 

@@ -111,4 +111,4 @@ def _size_of_run(run_id: str, store: Store) -> Size | None:
     except (Eagle3Error, SchemaError):
         return None
     use = None if record.state is None else record.state.resource_use
-    return None if use is None or isinstance(job, SweepJob) else size_of(job, use.wall_s)
+    return size_of(job, use.wall_s) if use is not None and isinstance(job, UnitJob) else None

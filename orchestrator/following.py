@@ -48,6 +48,8 @@ class Going:
     store: Store
     receiver: Receiver
     tell: Tell
+    until_running: bool = False
+    """Followed until its worker runs, and no further."""
 
     @property
     def how_to_attach(self) -> str:
@@ -164,6 +166,7 @@ def _request(run: Going, *, wait: bool, inline_limit_bytes: int) -> FollowReques
         cursor=run.receiver.cursor(),
         pulse_s=PULSE_S,
         wait=wait,
+        until_running=run.until_running,
         collect=inline_limit_bytes > 0,
         inline_limit_bytes=inline_limit_bytes,
     )
@@ -186,7 +189,8 @@ def _require_outcome(run: Going, *, wait: bool, bring_home: bool) -> None:
     state, name = run.receiver.state, run.record.run_id
     if state is None:
         raise ProtocolError(f"the host ended its answer without the state of run `{name}`", hint=run.how_to_attach)
-    if wait and not state.is_terminal:
+    runs = run.until_running and state.phase == "running"
+    if wait and not (state.is_terminal or runs):
         raise ProtocolError(
             f"the host stopped telling of run `{name}` before it was over, in phase: {state.phase}",
             hint=run.how_to_attach,

@@ -19,6 +19,9 @@ from orchestrator.secret_settings import require_no_secret_of_host
 from remote_payload.schema import RunSpec, Setting, to_json
 from remote_payload.schema.waiting import Waiting
 
+OF_OTHERS = ("sweep", "hold")
+"""Kinds of runs that last as long as others do."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Order:
@@ -33,6 +36,10 @@ class Order:
     """Look at the host's interpreters again instead of trusting the one that was found before."""
     waiting: Waiting | None = None
     """What the run waits for on the host; None = nothing."""
+    within: str | None = None
+    """The hold whose GPUs it uses; None = it belongs to none."""
+    until_running: bool = False
+    """Follow it until it waits for nothing any more and its worker runs."""
 
 
 def new_run_id(kind: str, now: time.struct_time) -> str:
@@ -52,12 +59,13 @@ def record_of(order: Order, session: HostSession, python: str) -> RunRecord:
         payload_sha256=session.payload_sha256,
         environment=dict(session.host.environment),
         secret_names=tuple(session.host.secrets),
-        deadline_s=order.deadline_s or (None if planned.job.kind == "sweep" else session.host.deadline_s),
+        deadline_s=order.deadline_s or (None if planned.job.kind in OF_OTHERS else session.host.deadline_s),
         launched_by=f"{getpass.getuser()}@{platform.node()}",
         created_unix_s=time.time(),
-        notify_command=session.host.notify_command,
+        notify_command=() if planned.job.kind == "hold" else session.host.notify_command,
         waiting=_waiting_at(order, session),
         slurm=session.host.submission,
+        within=order.within,
     )
     host = RunHost(name=session.name, destination=session.destination, root=session.host.root)
     return RunRecord(host=host, spec=spec)

@@ -172,9 +172,15 @@ def _launch_and_follow(
     """Begin the run here, launch it there, follow it. What certainly was not launched leaves nothing behind."""
     is_known = store.run_dir(asked.run_id).path.is_dir()
     record = again(store.load(asked.run_id), asked) if is_known else asked
-    run = Going(record=record, session=session, store=store, receiver=Receiver(store.begin(record)), tell=tell)
+    receiver, early = Receiver(store.begin(record)), order.until_running
+    run = Going(record=record, session=session, store=store, receiver=receiver, tell=tell, until_running=early)
     launch = LaunchRequest(
-        nonce=new_nonce(), root=session.host.root, spec=record.spec, secrets=values, follow=not order.detach
+        nonce=new_nonce(),
+        root=session.host.root,
+        spec=record.spec,
+        secrets=values,
+        follow=not order.detach,
+        until_running=early,
     )
     try:
         record = finish(run, launch=launch, wait=not order.detach, bring_home=not order.detach)

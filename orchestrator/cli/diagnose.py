@@ -59,6 +59,7 @@ CANNOT_TELL = 3
     help="Serve the prompts once more at temperature T (1.0 where none is given), on the same start of the server.",
 )
 @click.option("--job", "job_file", type=click.Path(path_type=Path), help="A job file of the served benchmark (TOML).")
+@click.option("--again", is_flag=True, help="Run anew a stage that failed before; one that was cut short always is.")
 @click.option("--deep", is_flag=True, help="Run every stage, also where the cause is certain before.")
 @click.option("--budget", metavar="TIME", help="No stage begins, or goes on, after so long, e.g. 45m.")
 @click.option("--apply", "applies", is_flag=True, help="Write a corrected drafter beside the original, and serve it.")
@@ -88,6 +89,8 @@ def diagnose(host_name: str, **flags: Any) -> None:
     """  # noqa: D301 - click's own mark for lines to keep
     from orchestrator import config
     from orchestrator.diagnosing.applying import apply
+    from orchestrator.diagnosing.budget import Budget
+    from orchestrator.diagnosing.lease import Lease
     from orchestrator.diagnosing.walk import diagnose as walk
 
     if flags["apply_into"] is not None and not flags["applies"]:
@@ -103,16 +106,17 @@ def diagnose(host_name: str, **flags: Any) -> None:
     with (
         watching(as_json=as_json) as tell,
         open_session(host_name, tell, accept_new=flags["accept_new"]) as session,
+        Lease(asked.diagnosis_id, waiting, Budget(asked.budget_s), session, store, tell) as lease,
     ):
-        found = walk(asked, settings, session, store, tell, waiting)
+        found = walk(asked, settings, session, store, tell, lease)
         if flags["applies"]:
             into = flags["apply_into"]
             try:
-                applied = apply(found, settings, session, store, tell, into=into, waiting=waiting)
+                applied = apply(found, settings, session, store, tell, into=into, lease=lease)
             except Eagle3Error as error:  # the diagnosis is told all the same
                 applied = error
     _show(found, applied, flags)
-    _end(found, applied)
+    _end(found, applied, lease.problem)
 
 
 def _kept(flags: dict[str, Any], store: "Store") -> "Asked | None":
@@ -129,7 +133,7 @@ def _kept(flags: dict[str, Any], store: "Store") -> "Asked | None":
         return None
     budget = flags["budget"]
     bounded = None if budget is None else duration_s(budget, "--budget")
-    return dataclasses.replace(asked_of(record), deep=flags["deep"], budget_s=bounded)
+    return dataclasses.replace(asked_of(record), deep=flags["deep"], again=flags["again"], budget_s=bounded)
 
 
 def _asked(flags: dict[str, Any], store: "Store") -> "Asked":
@@ -161,17 +165,18 @@ def _asked(flags: dict[str, Any], store: "Store") -> "Asked":
         only_training=prompts is not None and heldout is None,
         job_file=flags["job_file"],
         deep=flags["deep"],
+        again=flags["again"],
         budget_s=None if budget is None else duration_s(budget, "--budget"),
     )
 
 
-def _end(found: "Diagnosed", applied: "Applied | Eagle3Error | None") -> None:
+def _end(found: "Diagnosed", applied: "Applied | Eagle3Error | None", no_gpus: Eagle3Error | None) -> None:
     """Exit: 0 with a verdict, also a bad one; else what a stage's end means, or 3 where there is too little to tell."""
     is_healthy = found.decision.verdict == "healthy"
     if isinstance(applied, Eagle3Error) and not (is_healthy and isinstance(applied, InvalidRunError)):
         raise applied
     if found.decision.verdict == "cannot_tell":
-        for error in found.results.failures.values():
+        for error in (*found.results.failures.values(), *([no_gpus] if no_gpus else [])):
             raise error
         click.get_current_context().exit(CANNOT_TELL)
 

@@ -3,6 +3,7 @@
 from orchestrator.compare.diff import compare_many
 from orchestrator.config import Config
 from orchestrator.diagnosing.applying import COMPARING, FIXED, Applied
+from orchestrator.diagnosing.attempts import attempts
 from orchestrator.diagnosing.gathering import known_of, take
 from orchestrator.diagnosing.keeping import asked_of
 from orchestrator.diagnosing.linting import results_of
@@ -55,4 +56,5 @@ def applied_again(found: Diagnosed, store: Store) -> Applied | None:
 
 
 def _run(store: Store, run_id: str) -> RunRecord | None:
-    return store.load_exact(run_id) if store.run_dir(run_id).path.is_dir() else None
+    tries = attempts(store, run_id)
+    return tries[-1] if tries else None

@@ -7,8 +7,10 @@ from orchestrator.compare.comparison import SetComparison
 from orchestrator.compare.diff import compare_many
 from orchestrator.config import Config
 from orchestrator.diagnosing.asked import Asked
+from orchestrator.diagnosing.budget import LEAST_S
+from orchestrator.diagnosing.lease import Lease
 from orchestrator.diagnosing.running import run_or_take
-from orchestrator.diagnosing.walk import LEAST_BUDGET_S, Diagnosed
+from orchestrator.diagnosing.walk import Diagnosed
 from orchestrator.diagnosis.decision.fix import Fix
 from orchestrator.errors import InvalidRunError
 from orchestrator.following import ANSWER_S, Tell
@@ -21,7 +23,6 @@ from orchestrator.store import Store
 from orchestrator.updates import Note
 from remote_payload.schema import BenchJob
 from remote_payload.schema.corrected import CorrectFrame, CorrectRequest
-from remote_payload.schema.waiting import Waiting
 
 FIXED = "fixed"
 COMPARING = Comparing(vary=("draft",))
@@ -69,8 +70,8 @@ def apply(
     store: Store,
     tell: Tell,
     *,
+    lease: Lease,
     into: str | None = None,
-    waiting: Waiting | None = None,
 ) -> Applied:
     """Write the corrected folder, serve it as the original was served, compare. Raises as `fix_of`, `pipeline.run`.
 
@@ -82,14 +83,11 @@ def apply(
     written = _write(diagnosed, fix, session, into)
     tell(Note(name="corrected drafter", text=f"{'there already' if written.existed else 'written'}: {written.path}"))
     fixed = diagnosed.asked.with_draft(written.path, FIXED)
-    sides = [
-        _served(asked, _left_s(diagnosed), config=config, session=session, store=store, tell=tell, waiting=waiting)
-        for asked in (diagnosed.asked, fixed)
-    ]
-    before, after = sides
+    before = diagnosed.results.records.get("serve") or _served(diagnosed.asked, config, lease)
+    after = _served(fixed, config, lease)
     compared: tuple[SetComparison, ...] = ()
     if before.phase == after.phase == "succeeded":
-        compared = compare_many([operand(store, record.run_id) for record in sides], COMPARING)
+        compared = compare_many([operand(store, record.run_id) for record in (before, after)], COMPARING)
     return Applied(fix=fix, folder=written.path, existed=written.existed, before=before, after=after, compared=compared)
 
 
@@ -116,28 +114,15 @@ def _write(diagnosed: Diagnosed, fix: Fix, session: HostSession, into: str | Non
     return session.ask("correct", request, CorrectFrame, ANSWER_S)
 
 
-def _left_s(diagnosed: Diagnosed) -> float | None:
-    left_s = diagnosed.left_s
-    if left_s is not None and left_s < LEAST_BUDGET_S:
+def _served(asked: Asked, config: Config, lease: Lease) -> RunRecord:
+    left_s = lease.budget.left_s
+    if left_s is not None and left_s < LEAST_S:
         raise InvalidRunError(
             "the budget is used up before both drafters were served",
             hint="the same command again, with a longer --budget, goes on",
         )
-    return left_s
-
-
-def _served(
-    asked: Asked,
-    left_s: float | None,
-    *,
-    config: Config,
-    session: HostSession,
-    store: Store,
-    tell: Tell,
-    waiting: Waiting | None,
-) -> RunRecord:
-    order = Order(planned=asked.serve(config), run_id=asked.run_id("serve"), deadline_s=left_s, waiting=waiting)
-    record = run_or_take(order, session, store, tell)
+    order = Order(planned=asked.serve(config), run_id=asked.run_id("serve"), deadline_s=left_s)
+    record, store = run_or_take(order, lease, again=asked.again), lease.store
     tag = asked.diagnosis_id.removesuffix(f".{FIXED}")
     if tag not in store.labels(record.run_id).tags:
         store.label(record.run_id, tags=(f"+{tag}",))

@@ -48,6 +48,8 @@ class Asked:
     """Every stage, also where the cause is certain before."""
     budget_s: float | None = None
     """No stage begins, or goes on, after so many seconds."""
+    again: bool = False
+    """A stage that failed before is run anew."""
 
     def __post_init__(self) -> None:
         if len(self.diagnosis_id) > LONGEST_ID:

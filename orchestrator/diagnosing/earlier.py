@@ -2,6 +2,7 @@
 
 from orchestrator.config import Config
 from orchestrator.diagnosing.asked import Asked
+from orchestrator.diagnosing.attempts import is_attempt
 from orchestrator.diagnosis.decision.economics import NO_SPEED
 from orchestrator.diagnosis.decision.inputs import EarlierCost
 from orchestrator.report.bench_content import BenchReport
@@ -26,7 +27,7 @@ def earlier_cost(asked: Asked, config: Config, store: Store, host: str) -> Earli
         for run in store.list()
         if (run.job_kind, run.host, run.model, run.draft) == ("bench", host, job.model, job.draft)
         and run.has_result
-        and run.run_id != asked.run_id("serve")
+        and not is_attempt(run.run_id, asked.run_id("serve"))
     ]
     runs.sort(key=lambda run: -(run.created_unix_s or 0.0))
     for run in runs[:MOST_READ]:

@@ -1,33 +1,59 @@
-"""One run of a diagnosis: taken as this laptop has it, gone on with, or launched."""
+"""One stage of a diagnosis: taken as this laptop has it, gone on with, run anew where it was cut short, or launched."""
 
 import dataclasses
 
 from orchestrator import pipeline
-from orchestrator.following import Tell
+from orchestrator.diagnosing.attempts import attempt_id, attempts, is_cut_short
+from orchestrator.diagnosing.lease import Lease
+from orchestrator.errors import LeaseOverError, NotFoundError
 from orchestrator.order import Order, at_host
+from orchestrator.outcome import cause_of
 from orchestrator.records import RunRecord
-from orchestrator.remote.session import HostSession
-from orchestrator.store import Store
+from orchestrator.updates import Note
 from remote_payload.schema import to_json
 
 
-def run_or_take(order: Order, session: HostSession, store: Store, tell: Tell) -> RunRecord:
-    """The run as this laptop has it whole; else launched, or gone on with, under the deadline it was launched with.
+def run_or_take(order: Order, lease: Lease, *, again: bool) -> RunRecord:
+    """The stage's last try as this laptop has it whole, or gone on with, under the deadline it was launched with.
 
+    A try that was cut short, also while nobody looked, is followed by another one; with `again` so is one that failed.
     Raises what `pipeline.run` does.
     """
-    known = _known(order, session, store)
-    if known is None:
-        return pipeline.run(order, session, store, tell)
-    if pipeline.is_home(known, store):
-        return known
-    return pipeline.run(dataclasses.replace(order, deadline_s=known.spec.deadline_s), session, store, tell)
+    tries = attempts(lease.store, order.run_id)
+    if not tries:
+        return lease.run(order)
+    last = tries[-1]
+    following = dataclasses.replace(order, run_id=attempt_id(order.run_id, len(tries) + 1))
+    if not _asked_the_same(last, order, lease):
+        return lease.go_on(order, last.spec)  # refused: the id is another job's
+    if not pipeline.is_home(last, lease.store):
+        was_over = _is_over(last, lease)
+        try:
+            last = lease.go_on(order, last.spec)
+        except LeaseOverError:  # it never began
+            return lease.run(following)
+        if not was_over:
+            return last
+    is_over = last.state is not None and last.state.is_terminal
+    is_cut = is_cut_short(last, lease.session.host.deadline_s)
+    if not is_over or last.phase == "succeeded" or not (is_cut or again):
+        return last
+    why = cause_of(last.state) if last.state is not None else None
+    lease.tell(Note(name="again", text=f"run {last.run_id} came to nothing ({why}): run anew as {following.run_id}"))
+    return lease.run(following)
 
 
-def _known(order: Order, session: HostSession, store: Store) -> RunRecord | None:
-    """The run that was asked to do just this before, on this host."""
-    if not store.run_dir(order.run_id).path.is_dir():
-        return None
-    record = store.load_exact(order.run_id)
-    same = record.spec.job_json == to_json(at_host(order.planned, session.name, session.host).job)
-    return record if same and record.host.name == session.name else None
+def _is_over(known: RunRecord, lease: Lease) -> bool:
+    """Whether its host says that it has ended already."""
+    try:
+        answer = pipeline.status(lease.session, known.run_id, lease.store)
+    except NotFoundError:  # it never reached the host
+        return False
+    return any(state.is_terminal for state in answer.states)
+
+
+def _asked_the_same(known: RunRecord, order: Order, lease: Lease) -> bool:
+    """Whether it was asked to do just this, on this host."""
+    session = lease.session
+    same = known.spec.job_json == to_json(at_host(order.planned, session.name, session.host).job)
+    return same and known.host.name == session.name

@@ -4,12 +4,13 @@ Every stage is an ordinary run with the diagnosis's id in its own: the same comm
 off, and what is home costs nothing.
 """
 
-import time
 from dataclasses import dataclass
 
 from orchestrator.config import Config
 from orchestrator.diagnosing.asked import Asked
+from orchestrator.diagnosing.budget import LEAST_S
 from orchestrator.diagnosing.gathering import known_of, take
+from orchestrator.diagnosing.lease import Lease
 from orchestrator.diagnosing.linting import look
 from orchestrator.diagnosing.results import Results, Skipped, failure_of
 from orchestrator.diagnosing.running import run_or_take
@@ -17,15 +18,14 @@ from orchestrator.diagnosing.stages import STAGES, Stage
 from orchestrator.diagnosis.decision.decide import decide
 from orchestrator.diagnosis.decision.decision import Decision
 from orchestrator.diagnosis.decision.inputs import Known
-from orchestrator.errors import HostNotReadyError
+from orchestrator.errors import HostNotReadyError, JobError
 from orchestrator.following import Tell
 from orchestrator.order import Order
 from orchestrator.remote.session import HostSession
+from orchestrator.report.words import seconds
 from orchestrator.store import Store
 from orchestrator.updates import Note
-from remote_payload.schema.waiting import Waiting
 
-LEAST_BUDGET_S = 1.0
 CERTAIN = "the cause is certain without it (--deep runs it all the same)"
 """Why a stage was spared."""
 
@@ -38,38 +38,28 @@ class Diagnosed:
     known: Known
     decision: Decision
     results: Results
-    until_s: float | None = None
-    """When its budget is used up, on the monotonic clock; None = it has none."""
-
-    @property
-    def left_s(self) -> float | None:
-        """What is left of its budget."""
-        return None if self.until_s is None else self.until_s - time.monotonic()
 
 
-def diagnose(
-    asked: Asked, config: Config, session: HostSession, store: Store, tell: Tell, waiting: Waiting | None = None
-) -> Diagnosed:
-    """Run the stages. Raises what `pipeline.run` does.
+def diagnose(asked: Asked, config: Config, session: HostSession, store: Store, tell: Tell, lease: Lease) -> Diagnosed:
+    """Run the stages, on the GPUs of one lease and within its budget. Raises what `pipeline.run` does.
 
     A stage that fails, or that this host cannot run, is told, and the next one goes on.
     """
-    until_s = None if asked.budget_s is None else time.monotonic() + asked.budget_s
     results = look(asked, config, session, store, tell)
     known = known_of(asked, config, results, store)
     decision = decide(known)
     for stage in STAGES:
-        left_s = None if until_s is None else until_s - time.monotonic()
+        left_s = lease.budget.left_s
         reason = reason_to_skip(stage, asked, decision, results, left_s)
         planned = stage.plan(asked, config, results) if reason is None else reason
         if isinstance(planned, str):
             _leave_out(stage.name, planned, results, tell)
             continue
         tell(Note(name=stage.name, text=f"{stage.tells} ({stage.cost})"))
-        order = Order(planned=planned, run_id=asked.run_id(stage.name), deadline_s=left_s, waiting=waiting)
+        order = Order(planned=planned, run_id=asked.run_id(stage.name), deadline_s=left_s)
         try:
-            record = run_or_take(order, session, store, tell)
-        except HostNotReadyError as lacking:  # e.g. no SGLang where the drafter was tested
+            record = run_or_take(order, lease, again=asked.again)
+        except (HostNotReadyError, JobError) as lacking:  # e.g. no SGLang where the drafter was tested, no free GPUs
             _leave_out(stage.name, lacking.message, results, tell)
             continue
         take(stage.name, record, store, asked.diagnosis_id, results)
@@ -79,7 +69,7 @@ def diagnose(
         known = known_of(asked, config, results, store)
         decision = decide(known)
         tell(Note(name=stage.name, text=decision.headline))
-    return Diagnosed(asked=asked, known=known, decision=decision, results=results, until_s=until_s)
+    return Diagnosed(asked=asked, known=known, decision=decision, results=results)
 
 
 def _leave_out(stage: str, reason: str, results: Results, tell: Tell) -> None:
@@ -91,8 +81,8 @@ def reason_to_skip(
     stage: Stage, asked: Asked, decision: Decision, results: Results, left_s: float | None
 ) -> str | None:
     """Why a stage need not, or cannot, be run now; None = run it. `left_s`: of the budget."""
-    if left_s is not None and left_s < LEAST_BUDGET_S:
-        return f"the budget of {(asked.budget_s or 0) / 60:g} min is used up"
+    if left_s is not None and left_s < LEAST_S:
+        return f"the budget of {seconds(asked.budget_s)} is used up"
     # Rows may show that it is mis-fed and not tell which layers are right: the trainer's word beside a capture does.
     lacks_fix = "wiring" in decision.causes and decision.fix is None and asked.trained is not None
     if lacks_fix and stage.name == "capture":

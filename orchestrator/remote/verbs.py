@@ -10,6 +10,7 @@ from orchestrator.errors import (
     ClaimedError,
     Eagle3Error,
     HostNotReadyError,
+    LeaseOverError,
     LinkLostError,
     NotFoundError,
     ProtocolError,
@@ -34,6 +35,7 @@ from remote_payload.schema import (
 from remote_payload.schema.capture_rule import WiringRequest
 from remote_payload.schema.corrected import CorrectRequest
 from remote_payload.schema.group import TellRequest
+from remote_payload.schema.hold import HoldRequest
 from remote_payload.schema.housekeeping import GcRequest
 from remote_payload.schema.schedule import ScheduleRequest
 from remote_payload.schema.top import TopRequest
@@ -58,6 +60,7 @@ Request = (
     | GcRequest
     | WiringRequest
     | CorrectRequest
+    | HoldRequest
 )
 
 NOISE_S = 10.0
@@ -99,6 +102,7 @@ _ERRORS: dict[str, type[Eagle3Error]] = {
     "supervisor_did_not_start": HostNotReadyError,
     "schedule_refused": HostNotReadyError,
     "sweep_goes_on": SweepGoesOnError,
+    "lease_over": LeaseOverError,
     "payload_bug": PayloadBugError,
 }
 

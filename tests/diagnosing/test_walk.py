@@ -50,4 +50,4 @@ def test_an_unsure_decision_goes_on_and_a_budget_ends_it() -> None:
     assert reason_to_skip(stage("serve"), asked(), UNSURE, RAN, None) is None
     bounded = dataclasses.replace(asked(), budget_s=120.0, deep=True)
     assert reason_to_skip(stage("serve"), bounded, UNSURE, RAN, 60.0) is None
-    assert reason_to_skip(stage("serve"), bounded, UNSURE, RAN, 0.5) == "the budget of 2 min is used up"
+    assert reason_to_skip(stage("serve"), bounded, UNSURE, RAN, 0.5) == "the budget of 2.0 min is used up"

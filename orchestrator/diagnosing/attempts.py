@@ -1,0 +1,46 @@
+"""The tries of one stage: `d.serve`, then `d.serve.2`, ...; and whether the last one's end stands for good.
+
+What a run was cut short by - a cancel, a budget, a host that went down - says nothing about the pair; how its job
+itself failed does.
+"""
+
+from orchestrator.records import RunRecord
+from orchestrator.store import Store
+
+FROM_OUTSIDE = ("SIGKILL", "SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT")
+"""Signals that somebody sends; the others are a program's own end."""
+
+
+def attempt_id(run_id: str, number: int) -> str:
+    """`number` counts from 1."""
+    return run_id if number == 1 else f"{run_id}.{number}"
+
+
+def attempts(store: Store, run_id: str) -> list[RunRecord]:
+    """The tries that this laptop knows, oldest first. Raises StoreError where one cannot be read."""
+    found: list[RunRecord] = []
+    while store.run_dir(name := attempt_id(run_id, len(found) + 1)).path.is_dir():
+        found.append(store.load_exact(name))
+    return found
+
+
+def is_attempt(name: str, run_id: str) -> bool:
+    """Whether a run is one of the tries, by its id."""
+    rest = name.removeprefix(f"{run_id}.")
+    return name == run_id or (rest != name and rest.isdecimal())
+
+
+def is_cut_short(record: RunRecord, host_deadline_s: float | None) -> bool:
+    """Whether a run that is over did not come to its own end.
+
+    `host_deadline_s`: what the host allows any run; one that used all of that would use it again.
+    """
+    state = record.state
+    if state is None:
+        return True
+    if state.phase == "timed_out":
+        return record.spec.deadline_s != host_deadline_s
+    if state.phase == "killed":
+        return state.signal in FROM_OUTSIDE
+    never_began = state.phase == "failed" and state.started_unix_s is None
+    return never_began or state.phase in ("cancelled", "lost")
