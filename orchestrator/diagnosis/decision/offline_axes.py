@@ -1,6 +1,6 @@
 """The standalone test as answers: files, rows, feeding, computing, and training against held-out text."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from orchestrator.diagnosis.decision.axes import Answer, Signal
@@ -38,12 +38,13 @@ def offline_signals(offline: Offline | None, served: Served | None) -> Iterator[
         return
     findings = offline.diagnosis.findings
     broken = (*wrong, *(item for item in findings if weighty(item) and item.cause == "loading" and item.check != "K5"))
+    broken = _with_readings(broken, findings)
     yield Signal(axis="files", answer="broken" if broken else "whole", results=broken)
     rows = _rows(offline)
     yield rows
     feeding = _feeding(offline, doubted=rows.answer == "bad")
     yield feeding
-    yield _computing(offline, feeding.answer)
+    yield _computing(offline, feeding.answer, map_is_broken=any(item.check == "K3" for item in broken))
     gaps = tuple(item for item in offline.diagnosis.results if item.check == "gap")
     yield Signal(axis="heldout", answer=_gap(offline, gaps, doubted=rows.answer == "bad"), results=gaps)
 
@@ -51,6 +52,12 @@ def offline_signals(offline: Offline | None, served: Served | None) -> Iterator[
 def is_computing(item: CheckResult) -> bool:
     """Whether a finding is one on how the drafter is computed; a recursion that breaks down is one as well."""
     return (item.check in COMPUTED and item.cause == "wiring") or item.check == "K11"
+
+
+def _with_readings(broken: tuple[CheckResult, ...], findings: Sequence[CheckResult]) -> tuple[CheckResult, ...]:
+    """A broken vocabulary map with what another reading of it is worth: that it reads better so is the same fact."""
+    better = [one for item in findings if item.check == "K3" and is_computing(item) for one in item.evidence]
+    return tuple(replace(item, evidence=(*item.evidence, *better)) if item.check == "K3" else item for item in broken)
 
 
 def _rows(offline: Offline) -> Signal:
@@ -84,8 +91,12 @@ def _fed_words(offline: Offline) -> str | None:
     return f"fc is fed with {layers(captured)} instead of {layers(states)}, which it was trained on{worth}"
 
 
-def _computing(offline: Offline, feeding: Answer) -> Signal:
-    own = tuple(item for item in offline.diagnosis.findings if is_computing(item) and weighty(item))
+def _computing(offline: Offline, feeding: Answer, *, map_is_broken: bool) -> Signal:
+    own = tuple(
+        item
+        for item in offline.diagnosis.findings
+        if is_computing(item) and weighty(item) and not (map_is_broken and item.check == "K3")
+    )
     if feeding in ("open", "poor"):
         return Signal(axis="computing", answer="open", results=own)
     tried = any(item.check == "K8" and item.outcome != "cannot_tell" for item in offline.diagnosis.results)

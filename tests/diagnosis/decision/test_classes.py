@@ -53,6 +53,7 @@ MISREAD = (
 )
 THETA = "rope=theta 1e+06"
 ROTARY = tuple(replace(item, changes=tuple(THETA for _ in item.changes)) for item in MISREAD)
+MAPPED = tuple(replace(item, changes=tuple("vocabulary=absolute" for _ in item.changes)) for item in MISREAD)
 SLOW = (60.0, 61.0, 59.0)
 GAP: dict[str, Any] = {"rows": Rows(count=24), "heldout": Rows(count=24, seed="held-out", lift=-0.3)}
 
@@ -74,6 +75,11 @@ test_of.__test__ = False  # type: ignore[attr-defined]
         pytest.param(lambda: Known(offline=test_of(checkpoint_shared=NO_HEAD)), ("loading",), id="W no head"),
         pytest.param(lambda: Known(offline=test_of(checkpoint_problems=MISSING)), ("loading",), id="C no fc"),
         pytest.param(lambda: Known(offline=test_of(checkpoint_vocabulary=ABSOLUTE)), ("loading",), id="V map"),
+        pytest.param(
+            lambda: Known(offline=test_of(readings=MAPPED, checkpoint_vocabulary=ABSOLUTE)),
+            ("loading",),
+            id="V map, read better as what it is",
+        ),
         pytest.param(lambda: Known(offline=test_of(rows_lint=sound_lint(with_nan=3))), ("data",), id="D not a number"),
         pytest.param(lambda: Known(offline=test_of(**GAP)), ("generalization",), id="D gap"),
         pytest.param(lambda: sound(served=served(asked=(3, 1, 16))), ("parameters",), id="P draft tokens"),
