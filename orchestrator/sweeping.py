@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from orchestrator import jobfile, pipeline
 from orchestrator.config import Config
 from orchestrator.errors import (
-    ClaimedError,
     InvalidRunError,
     JobFileError,
     NotFoundError,
@@ -33,7 +32,6 @@ from orchestrator.sweep.file import SweepFile
 from orchestrator.sweep.plan import Circumstances, paths_of, plan
 from orchestrator.sweep.points import Expanded, as_json, expand
 from orchestrator.sweep.pruning import Chain, propose
-from orchestrator.sweep.remaining import drifted
 from orchestrator.sweep.standing import Progress, progress_of
 from remote_payload.schema import (
     IdentifyFrame,
@@ -119,9 +117,13 @@ def identify(session: HostSession, paths: tuple[str, ...]) -> tuple[PathIdentity
     """What lies under the paths on the host. Raises ProtocolError."""
     if not paths:
         return ()
-    request = IdentifyRequest(nonce=new_nonce(), root=session.host.root, paths=paths)
-    found = session.ask("identify", request, IdentifyFrame, ANSWER_S).paths
-    if tuple(one.path for one in found) != paths:
+    return identified(session, IdentifyRequest(nonce=new_nonce(), root=session.host.root, paths=paths)).paths
+
+
+def identified(session: HostSession, request: IdentifyRequest) -> IdentifyFrame:
+    """The host's answer. Raises ProtocolError."""
+    found = session.ask("identify", request, IdentifyFrame, ANSWER_S)
+    if tuple(one.path for one in found.paths) != request.paths:
         raise ProtocolError("the host must tell of the paths it was asked about, in their order")
     return found
 
@@ -185,38 +187,6 @@ def sweep_job(record: RunRecord) -> SweepJob:
     if not isinstance(job, SweepJob):
         raise InvalidRunError(f"expected a sweep, `{record.run_id}` is a run of: {record.job_kind}")
     return job
-
-
-def go_on(asked: Asked, session: HostSession, job: SweepJob, *, allow_drift: bool) -> SweepJob:
-    """`job`, made of this sweep, as it may be launched now: it goes on with the sweep, or confirms it.
-
-    Raises ClaimedError while the sweep runs, InvalidRunError where nothing is left of it, and on drift.
-    """
-    run_id = asked.record.run_id
-    if not asked.state.is_terminal or asked.drivers:
-        left = f", driven by {', '.join(map(str, asked.drivers))}, its supervisor gone" if asked.drivers else ""
-        raise ClaimedError(
-            f"sweep `{run_id}` still runs on {session.name}{left}",
-            hint=f"`eagle3-remote sweep follow {run_id}` follows it, `sweep cancel {run_id}` ends it",
-        )
-    if not job.units:
-        raise InvalidRunError(f"nothing is left of sweep `{run_id}`: what it asked for is measured or left out")
-    identity = identify(session, tuple(one.path for one in asked.job.identity))
-    spec = asked.record.spec
-    found = drifted(
-        asked.job,
-        identity,
-        (spec.payload_sha256, session.payload_sha256),
-        (spec.environment, dict(session.host.environment)),
-        (spec.python, session.host.python),
-    )
-    if found and not allow_drift:
-        raise InvalidRunError(
-            f"what is left of sweep `{run_id}` would not be measured as the rest was: {'; '.join(found)}",
-            hint="--allow-drift goes on all the same; else launch the sweep file anew",
-        )
-    drift = tuple(dict.fromkeys((*asked.job.drift, *found)))
-    return dataclasses.replace(job, identity=identity, drift=drift, unit_deadline_s=session.host.deadline_s)
 
 
 def without(asked: Wanted, chains: Sequence[Chain]) -> Wanted:

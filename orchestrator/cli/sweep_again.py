@@ -133,7 +133,8 @@ def _launch(
     from orchestrator import sweeping
     from orchestrator.cli.launching import checked_run_id
     from orchestrator.jobfile import PlannedJob
-    from orchestrator.pipeline import Order, new_run_id
+    from orchestrator.pipeline import Order, new_run_id, python_for
+    from orchestrator.sweep_going_on import go_on
     from orchestrator.waiting import same_gpus
 
     store = open_store()
@@ -144,8 +145,10 @@ def _launch(
         open_session(host_name, tell, accept_new=asked["accept_new"]) as session,
     ):
         earlier = sweeping.ask(session, run_id, store)
-        job = sweeping.go_on(earlier, session, made(earlier, store), allow_drift=asked["allow_drift"])
-        spec = earlier.record.spec
+        spec, left = earlier.record.spec, made(earlier, store)
+        again = Order(planned=PlannedJob(job=left, settings=spec.settings), run_id=new_id)
+        python = python_for(again, session, store, lambda _: None, trust=True)  # told when it is launched
+        job = go_on(earlier, session, left, python, allow_drift=asked["allow_drift"])
         adopts = any(unit.adopt is not None for unit in job.units)
         planned = PlannedJob(job=job, settings=spec.settings)
         order = Order(planned=planned, run_id=new_id, waiting=same_gpus(spec.waiting, adopts=adopts))

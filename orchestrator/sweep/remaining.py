@@ -74,12 +74,13 @@ def drifted(
     identity: Sequence[PathIdentity],
     payloads: tuple[str, str],
     environments: tuple[object, object],
-    pythons: tuple[str, str | None],
+    pythons: tuple[str, str],
+    software: tuple[Sequence[Mapping[str, str]], Mapping[str, str]] = ((), {}),
 ) -> tuple[str, ...]:
     """What is not as it was when the earlier sweep was planned, a sentence each; pairs are (then, now).
 
-    `pythons`: as it ran, and as eagle3.toml names it now, None where it names none. What is installed in it is not
-    looked at.
+    `pythons`: the interpreter that ran it, and the one that would now. `software`: versions by package, of everything
+    that was measured; where they are known and all as they were, another path of the interpreter is no drift.
     """
     then = {one.path: one.digest for one in earlier.identity}
     found = [
@@ -91,7 +92,26 @@ def drifted(
         found.append(f"the tool's payload is another: {payloads[0][:12]} then, {payloads[1][:12]} now")
     if environments[0] != environments[1]:
         found.append("the host's `environment` in eagle3.toml is another")
-    ran, named = pythons
-    if named is not None and "/" in named and not ran.endswith(named.removeprefix("~")):
-        found.append(f"the interpreter is another: {ran} then, {named} now")
-    return tuple(found)
+    ran, runs = pythons
+    others = installed_anew(*software)
+    is_known = bool(software[1]) and any(software[0])
+    is_another = "/" in runs and not ran.endswith(runs.removeprefix("~"))
+    if is_another and (others or not is_known):
+        found.append(f"the interpreter is another: {ran} then, {runs} now")
+    return (*found, *others)
+
+
+def installed_anew(then: Sequence[Mapping[str, str]], now: Mapping[str, str]) -> tuple[str, ...]:
+    """What is installed in another version than something was measured with, a sentence a package.
+
+    Where nothing is known of then or of now, nothing is said.
+    """
+    if not now:
+        return ()
+    known = [one for one in then if one]
+    words = {}
+    for name in sorted({*now, *(name for one in known for name in one)}):
+        earlier = list(dict.fromkeys(one.get(name, "none") for one in known))
+        if any(version != now.get(name, "none") for version in earlier):
+            words[name] = f"{name} is another: {' and '.join(earlier)} then, {now.get(name, 'none')} now"
+    return tuple(words.values())

@@ -14,10 +14,10 @@ from orchestrator.several_hosts import Several
 from orchestrator.sweep.group import Left, left
 from orchestrator.sweep.moving import Target, given_to, moved
 from orchestrator.sweep.remaining import drifted
+from orchestrator.sweep_going_on import drift_of
 from orchestrator.sweep_groups.members import Member, first_hosts, job_of
 from orchestrator.sweep_groups.planning import Looked, later_id, look, share_of
 from orchestrator.sweep_groups.telling import Known
-from orchestrator.sweeping import identify
 from orchestrator.waiting import same_gpus
 from remote_payload.schema import SweepJob, job_from_json
 from remote_payload.schema.sweep import SweepShare
@@ -101,7 +101,7 @@ def new_shares(
     """
     config, wish = of
     paths = tuple(one.path for one in next(iter(taken.values()))[0].part.job.identity)
-    answers = hosts.each(lambda session: (look(session, paths), _drift(session, members, paths)), tuple(taken))
+    answers = hosts.each(lambda session: (look(session, paths), _drift(session, members)), tuple(taken))
     if answers.errors:
         raise next(iter(answers.errors.values()))
     number = max(share.number for share in group.shares)
@@ -161,7 +161,7 @@ def _require_class(name: str, looked: Looked, some: Sequence[Left], *, mix_class
             )
 
 
-def _drift(session: HostSession, members: Sequence[Member], paths: tuple[str, ...]) -> tuple[str, ...]:
+def _drift(session: HostSession, members: Sequence[Member]) -> tuple[str, ...]:
     """What is not as it was for this host's latest share; of a host that had none, the tool's payload alone."""
     earlier = [member for member in members if member.asked is not None]
     own = [member for member in earlier if member.share.host == session.name]
@@ -170,12 +170,10 @@ def _drift(session: HostSession, members: Sequence[Member], paths: tuple[str, ..
     asked = (own or earlier)[-1].asked
     assert asked is not None
     spec = asked.record.spec
-    payloads = (spec.payload_sha256, session.payload_sha256)
     if not own:
-        return drifted(SweepJob(base_json="{}", units=(), points=()), (), payloads, (None, None), ("", None))
-    environments = (spec.environment, dict(session.host.environment))
-    pythons = (spec.python, session.host.python)
-    return drifted(asked.job, identify(session, paths), payloads, environments, pythons)
+        payloads = (spec.payload_sha256, session.payload_sha256)
+        return drifted(SweepJob(base_json="{}", units=(), points=()), (), payloads, (None, None), ("", ""))
+    return drift_of(asked, session, session.host.python or spec.python)[1]
 
 
 def _nothing_left(members: Sequence[Member]) -> Eagle3Error:

@@ -3,6 +3,7 @@
 A frame line is exactly the nonce, a space, the JSON and a newline; every other line of stdout is noise.
 """
 
+import dataclasses
 from typing import Literal
 
 from remote_payload.schema.capture_rule import WiringFacts
@@ -139,6 +140,8 @@ class IdentifyFrame(Record):
 
     kind: Literal["identify"] = "identify"
     paths: tuple[PathIdentity, ...]
+    installed: dict[str, str] = dataclasses.field(default_factory=dict)
+    """Versions by package, for the job asked about; empty = unknown, or not asked."""
 
 
 class TellFrame(Record):

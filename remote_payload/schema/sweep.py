@@ -4,6 +4,7 @@ A point is one configuration at one load; its id is the same in every block. A u
 all its loads, or of a job of another kind. A block measures every point once.
 """
 
+import dataclasses
 from typing import Literal
 
 from remote_payload.schema.record import Record, require, require_finite
@@ -111,6 +112,8 @@ class SweepJob(Record):
     """What it measured."""
     drift: tuple[str, ...] = ()
     """What was not as it had been for the sweep that this one goes on with, a sentence each; it was allowed."""
+    installed: dict[str, str] = dataclasses.field(default_factory=dict)
+    """Versions by package where this was planned to go on with another sweep; empty = it begins anew, or unknown."""
     confirms: str | None = None
     """The sweep whose best points this one measures afresh."""
     share: SweepShare | None = None
@@ -147,6 +150,8 @@ class SweepAttempt(Record):
     failure: Failure | None = None
     started_unix_s: float
     finished_unix_s: float | None = None
+    installed: dict[str, str] = dataclasses.field(default_factory=dict)
+    """Versions by package, and of `python`, where it ran, as its end is told; empty = unknown, or it goes on."""
 
     def __post_init__(self) -> None:
         require_run_id(self.run_id)
@@ -164,11 +169,16 @@ class SweepRequest(Record):
 
 
 class IdentifyRequest(Record):
-    """`identify`: what lies under these paths of the host; `~` is its home."""
+    """`identify`: what lies under these paths of the host, `~` is its home, and what is installed for a job there."""
 
     nonce: str
     root: str
-    paths: tuple[str, ...]
+    paths: tuple[str, ...] = ()
+    job_json: str | None = None
+    """A unit's job; None = what is installed is not asked."""
+    python: str = "python3"
+    """The interpreter that is to run it."""
+    environment: dict[str, str] = dataclasses.field(default_factory=dict)
 
 
 class GatherRequest(Record):

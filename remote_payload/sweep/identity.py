@@ -1,4 +1,4 @@
-"""`identify`: what lies under the paths of a sweep, so that a model that was replaced meanwhile is noticed.
+"""`identify`: what lies under the paths of a sweep, and what is installed, so that what was replaced is noticed.
 
 By names, sizes and times, and the content of small JSON files; weights are not read. Not covered: a hub's names, and a
 file whose content was changed with its size and time kept.
@@ -10,7 +10,8 @@ import os
 from pathlib import Path
 
 from remote_payload.frames import Send
-from remote_payload.schema import EndFrame, IdentifyFrame, IdentifyRequest, PathIdentity
+from remote_payload.schema import EndFrame, IdentifyFrame, IdentifyRequest, PathIdentity, UnitJob, job_from_json
+from remote_payload.software import installed_as
 
 SMALL_BYTES = 1 << 20
 DEEPEST, MOST_FILES = 3, 20_000
@@ -19,7 +20,13 @@ DEEPEST, MOST_FILES = 3, 20_000
 
 def identify(request: IdentifyRequest, send: Send) -> None:
     """Answer with an IdentifyFrame."""
-    send(IdentifyFrame(paths=tuple(PathIdentity(path=path, digest=digest_of(path)) for path in request.paths)))
+    installed: dict[str, str] = {}
+    if request.job_json is not None:
+        job = job_from_json(request.job_json)
+        if isinstance(job, UnitJob):
+            installed = installed_as(job, request.python, request.environment)
+    paths = tuple(PathIdentity(path=path, digest=digest_of(path)) for path in request.paths)
+    send(IdentifyFrame(paths=paths, installed=installed))
     send(EndFrame())
 
 

@@ -5,6 +5,7 @@ units in a row measured nothing that the job says to stop. Points it did not com
 """
 
 import contextlib
+import dataclasses
 import signal
 import time
 from collections.abc import Callable
@@ -26,6 +27,7 @@ from remote_payload.schema import (
     SweepJob,
     SweepUnit,
 )
+from remote_payload.software import Software
 from remote_payload.sweep.ledger import Ledger, read_ledger
 from remote_payload.sweep.outcome import ends_of_adopted, outcomes_of
 from remote_payload.sweep.unit import Place, spec_of, start, unit_run_id, until_over
@@ -51,6 +53,7 @@ class _Driver:
         self._job, self._place, self._report = job, place, report
         self._ledger = Ledger(place.sweep.result)
         self._is_stopped = False
+        self._software = Software()
         self._settled = 0
         self._total = sum(len(unit.points) for unit in job.units)
         self._empty_in_a_row = self._full_in_a_row = 0
@@ -133,6 +136,7 @@ class _Driver:
         try:
             job, points = job_for(self._job, unit, points)
             began = self._line(unit, attempt, run_id, points, began_unix_s)
+            began = dataclasses.replace(began, installed=self._software.installed_for(job))
             run = start(self._place, spec_of(self._place, self._job, unit, attempt, job))
             state = until_over(run, lambda: self._is_stopped)
             if state.phase == "lost":  # its supervisor was killed, and what it looked after would meet the next unit

@@ -66,8 +66,13 @@ def test_an_end_that_was_seen_before_it_was_fetched_comes_home(
     laptop: Laptop, server: SshServer, new_laptop: Callable[[str], Laptop]
 ) -> None:
     file = laptop.folder / "failing.toml"
-    file.write_text('[sweep]\njob = "selftest"\n[[sweep.points]]\nfail = true\nduration_s = 5\n', encoding="utf-8")
-    launched = laptop.run("sweep", "run", str(file), "--host", "gpu1", "--detach", "--run-id", "seen")
+    points = "[[sweep.points]]\nfail = true\nduration_s = 5\n[[sweep.points]]\nresult_bytes = 1\n"
+    file.write_text(f'[sweep]\njob = "selftest"\norder = "file"\n{points}', encoding="utf-8")
+    packages = laptop.folder / "packages"  # an SGLang is "installed" by its metadata alone
+    (packages / "sglang-0.5.9.dist-info").mkdir(parents=True)
+    (packages / "sglang-0.5.9.dist-info" / "METADATA").write_text("Name: sglang\nVersion: 0.5.9\n")
+    laptop.add_host("lab", server, settings=f'environment = {{ PYTHONPATH = "{packages}" }}')
+    launched = laptop.run("sweep", "run", str(file), "--host", "lab", "--detach", "--run-id", "seen")
     assert launched.code == 0, launched.err
     host_runs = server.home / ".eagle3-remote/runs"
     wait_for((host_runs / "seen.u0000.0/state.json").is_file, "the unit's start")
@@ -80,6 +85,11 @@ def test_an_end_that_was_seen_before_it_was_fetched_comes_home(
     assert laptop.run("sweep", "collect", "seen").code == 0
     for name in ("events.jsonl", "stdout.log"):
         assert (unit / name).read_bytes() == (host_runs / "seen.u0000.0" / name).read_bytes()
+
+    (packages / "sglang-0.5.9.dist-info" / "METADATA").write_text("Name: sglang\nVersion: 0.5.10\n")
+    (packages / "sglang-0.5.9.dist-info").rename(packages / "sglang-0.5.10.dist-info")
+    drifted = laptop.run("sweep", "resume", "seen", "--detach")
+    assert (drifted.code, "as the rest was: sglang is another: 0.5.9 then, 0.5.10 now" in drifted.err) == (5, True), drifted.err
 
     again = laptop.run("sweep", "run", str(file), "--host", "gpu1", "--detach", "--run-id", "ended")
     assert again.code == 0, again.err

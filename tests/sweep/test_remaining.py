@@ -16,6 +16,7 @@ from orchestrator.sweep.file import from_table
 from orchestrator.sweep.plan import Circumstances, plan, point_id
 from orchestrator.sweep.remaining import drifted, remaining
 from orchestrator.sweep.standing import progress_of
+from orchestrator.sweep_going_on import measured_with
 from remote_payload.schema import BenchJob, PathIdentity, PointOutcome, SweepAttempt, SweepJob, job_of_unit
 from remote_payload.sweep.outcome import ends_of_loads
 from remote_payload.sweep.wanted import Wanted, job_for
@@ -153,10 +154,56 @@ def test_what_is_left_of_a_start_has_its_own_loads_and_a_running_one_is_adopted(
 def test_drift_is_told_by_what_drifted() -> None:
     job = dataclasses.replace(planned(), identity=AROUND.identity)
     ran = "/home/me/venv/bin/python"
-    for named in (None, ran, "~/venv/bin/python", "python3"):
-        assert drifted(job, AROUND.identity, ("a", "a"), ({}, {}), (ran, named)) == ()
+    for runs in (ran, "~/venv/bin/python", "python3"):
+        assert drifted(job, AROUND.identity, ("a", "a"), ({}, {}), (ran, runs)) == ()
     now = (PathIdentity(path="/m", digest="2"),)
     found = drifted(job, now, ("a", "b"), ({}, {"X": "1"}), (ran, "/usr/bin/python3"))
     assert len(found) == 4
     assert found[3] == f"the interpreter is another: {ran} then, /usr/bin/python3 now"
     assert found[0] == "what lies under /m on the host is another than it was"
+
+
+def test_another_version_of_what_was_measured_with_is_drift_and_another_path_of_the_same_is_none() -> None:
+    job = dataclasses.replace(planned(), identity=AROUND.identity)
+    old, new = {"python": "3.11.7", "sglang": "0.5.9"}, {"python": "3.11.7", "sglang": "0.5.10", "torch": "2.13.0"}
+
+    def found(ran: str, runs: str, then: list[dict[str, str]], now: dict[str, str]) -> tuple[str, ...]:
+        return drifted(job, AROUND.identity, ("a", "a"), ({}, {}), (ran, runs), (then, now))
+
+    assert found("/a/python", "/b/python", [old], old) == ()  # the environment was moved
+    told = ("sglang is another: 0.5.9 then, 0.5.10 now", "torch is another: none then, 2.13.0 now")
+    assert found("/a/python", "/a/python", [{}, old], new) == told
+    assert found("/a/python", "/a/python", [old, {**old, "sglang": "0.5.10"}], {**old, "sglang": "0.5.10"}) == (
+        "sglang is another: 0.5.9 and 0.5.10 then, 0.5.10 now",
+    )
+    moved = "the interpreter is another: /a/python then, /b/python now"
+    assert found("/a/python", "/b/python", [old], new) == (moved, *told)
+    for then, now in (([], old), ([{}], old), ([old], {})):  # nobody can tell: then the path alone
+        assert found("/a/python", "/b/python", then, now) == (moved,)
+        assert found("/a/python", "/a/python", then, now) == ()
+
+
+def test_what_was_measured_with_is_known_by_the_attempts_that_measured() -> None:
+    job = planned()
+    units = job.units[:4]
+    attempts = [
+        SweepAttempt(
+            unit_id=unit.unit_id,
+            attempt=0,
+            run_id=f"s.{unit.unit_id}.0",
+            block=0,
+            phase="succeeded",
+            points=(PointOutcome(point_id=unit.points[0], end=end),),
+            started_unix_s=0.0,
+            installed=installed,
+        )
+        for unit, end, installed in zip(
+            units,
+            ("measured", "measured", "failed", "measured"),
+            ({"torch": "1"}, {"torch": "1"}, {"torch": "2"}, {"torch": "3"}),
+            strict=True,
+        )
+    ]
+    assert measured_with(job, attempts) == ({"torch": "1"}, {"torch": "3"})
+    own = dataclasses.replace(units[3], changes_json=json.dumps({"server_python": "/c/python"}))
+    assert measured_with(dataclasses.replace(job, units=(*units[:3], own)), attempts) == ({"torch": "1"},)

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import sys
 
 from remote_payload.rundir import RunDir
 from remote_payload.schema import SelftestJob, SweepAttempt, SweepJob, SweepPoint, SweepRequest, SweepUnit, to_json
@@ -41,6 +42,7 @@ def test_a_failed_unit_is_kept_and_the_next_goes_on(rig: Rig) -> None:
     assert [one.run_id for one in attempts] == ["s1.u0.0", "s1.u1.0", "s1.u1.1", "s1.u2.0"]
     assert attempts[1].failure is not None
     assert attempts[1].failure.message == "selftest was asked to fail"
+    assert {one.installed["python"] for one in attempts} == {"{}.{}.{}".format(*sys.version_info[:3])}
     # Each unit is a run like any other, with its own settings.
     assert rig.state("s1.u2.0").phase == "succeeded"
     spec = json.loads(rig.run("s1.u2.0").spec.read_text())
