@@ -2,12 +2,13 @@
 
 import dataclasses
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 
 from orchestrator import pipeline
 from orchestrator.errors import ClaimedError, HostNotReadyError, LinkLostError, NotFoundError, ProtocolError
 from orchestrator.following import SILENCE_S, Tell
-from orchestrator.records import RunHost, RunRecord
+from orchestrator.records import RunHost, RunLabels, RunRecord
 from orchestrator.records.labels import MAX_NOTE
 from orchestrator.remote.collect import collect as fetch
 from orchestrator.remote.follow import Receiver
@@ -36,8 +37,8 @@ def collect(
     problems: list[str] = []
     if asked.state.is_terminal and not _is_here(sweep_id, store):
         problems += _attached(sweep_id, session, store, tell)
-    _begin_all(sweep_id, session, store)
-    notes = _notes(asked)
+    notes, tags = _notes(asked), (sweep_id, *tags)
+    _begin_all(sweep_id, session, store, {run_id: _labels(tags, note) for run_id, note in notes.items()})
     left = [run_id for run_id in notes if not _is_here(run_id, store)]
     for first in range(0, len(left), BATCH):
         batch = tuple(left[first : first + BATCH])
@@ -45,7 +46,7 @@ def collect(
         tell(Note(name="collected", text=f"{min(first + BATCH, len(left))} of {len(left)} runs"))
     for run_id, note in notes.items():
         if store.run_dir(run_id).path.is_dir() and sweep_id not in store.labels(run_id).tags:
-            store.label(run_id, tags=tuple(f"+{tag}" for tag in (sweep_id, *tags)), note=note[:MAX_NOTE])
+            store.label(run_id, tags=tuple(f"+{tag}" for tag in tags), note=note[:MAX_NOTE])
     return tuple(problems)
 
 
@@ -141,13 +142,20 @@ def _is_here(run_id: str, store: Store) -> bool:
     return store.run_dir(run_id).path.is_dir() and pipeline.is_home(store.load_exact(run_id), store)
 
 
-def _begin_all(sweep_id: str, session: HostSession, store: Store) -> None:
-    """Make the units known here at once: one question for all of them."""
+def _labels(tags: tuple[str, ...], note: str) -> RunLabels:
+    return RunLabels(tags=tuple(dict.fromkeys(tags)), note=note[:MAX_NOTE])
+
+
+def _begin_all(sweep_id: str, session: HostSession, store: Store, labels: Mapping[str, RunLabels]) -> None:
+    """Make the units known here at once: one question for all of them; those that are over with state and labels."""
     answer = pipeline.status(session, None, store, prefix=f"{sweep_id}.")
     host = RunHost(name=session.name, destination=session.destination, root=session.host.root)
-    for spec in answer.specs:
+    for spec, state in zip(answer.specs, answer.states, strict=True):
         if not store.run_dir(spec.run_id).path.is_dir():
-            store.begin(RunRecord(host=host, spec=spec))
+            record = RunRecord(host=host, spec=spec)
+            if state.is_terminal:
+                record = dataclasses.replace(record, state=state, state_seen_unix_s=time.time())
+            store.begin(record, labels.get(spec.run_id))
 
 
 def only_trouble(tell: Tell) -> Tell:

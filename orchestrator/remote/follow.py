@@ -91,7 +91,7 @@ class Receiver:
         self.launched = True
         if state != self.state:
             with local_disk(self.run_dir.state):
-                write_atomically(self.run_dir.state, record_bytes(state))
+                write_atomically(self.run_dir.state, record_bytes(state), durable=False)  # a copy of the record's
             self.state = state
             yield StateChanged(state=state)
 

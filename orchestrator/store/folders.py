@@ -29,6 +29,13 @@ def appearing(path: Path) -> Iterator[Path]:
         sync(path.parent)
 
 
+def synced(folder: Path, *files: Path) -> None:
+    """Bring these files and the folder's entries to the disk. Raises OSError."""
+    if os.name == "posix":
+        for path in (*files, folder):
+            sync(path)
+
+
 def vanish(path: Path) -> None:
     """Remove a folder: at once out of every listing, even if the rest is interrupted."""
     gone = path.with_name(f".{path.name}.{os.getpid()}.removed")

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orchestrator.errors import ClaimedError, InvalidRunError, NotFoundError, StoreError, UsageError
 from orchestrator.store import index
 from orchestrator.store.files import home_of, names_in, read_text, translated, write
-from orchestrator.store.folders import appearing, vanish
-from orchestrator.store.layout import has_figures, is_imported, record_path
+from orchestrator.store.folders import appearing, synced, vanish
+from orchestrator.store.layout import LABELS, has_figures, is_imported, record_path
 from orchestrator.store.lock import locked
 from orchestrator.store.references import no_run, one_run
 from orchestrator.store.summary import RunSummary
@@ -49,8 +49,8 @@ class Store:
 
     # -- runs ---------------------------------------------------------------------------------------------------
 
-    def begin(self, record: RunRecord) -> RunDir:
-        """Make the run known, before it is launched; its folder appears whole or not at all.
+    def begin(self, record: RunRecord, labels: RunLabels | None = None) -> RunDir:
+        """Make the run known, before it is launched; its folder appears whole or not at all, with its first labels.
 
         Safe to repeat with the same spec. Raises ClaimedError where the id belongs to a run with another spec.
         """
@@ -64,8 +64,11 @@ class Store:
                     raise ClaimedError(f"this run id belongs to a run with another spec: {record.run_id}")
                 return run
             with appearing(run.path) as half:
-                write(RunDir(half).spec, record_bytes(record.spec))
-                write(record_path(RunDir(half)), record_bytes(record))
+                files = {RunDir(half).spec: record_bytes(record.spec), record_path(RunDir(half)): record_bytes(record)}
+                files |= {} if labels is None else {half / LABELS: record_bytes(labels)}
+                for path, data in files.items():
+                    write(path, data, durable=False)
+                synced(half, *files)  # at once: each by itself is several times dearer
         return run
 
     def update(self, record: RunRecord) -> None:
@@ -75,6 +78,8 @@ class Store:
         with locked(self.home):
             known = self._read(record.run_id)
             if known.state and (record.state is None or record.state.sequence < known.state.sequence):
+                return
+            if known.state == record.state and known == replace(record, state_seen_unix_s=known.state_seen_unix_s):
                 return
             write(record_path(self.run_dir(record.run_id)), record_bytes(record))
 
