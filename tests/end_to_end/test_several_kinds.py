@@ -1,0 +1,106 @@
+"""A sweep over hosts that are not alike: GPUs beside none, a cluster beside a machine; and one that is cancelled."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.host_runs import state_file, wait_for_phase
+from tests.support.laptop import Laptop
+from tests.support.made_smi import MadeSmi
+from tests.support.slurm import Slurm, running_slurm
+from tests.support.sshd import ServerOptions, SshServer, running_sshd
+
+pytestmark = pytest.mark.slow
+POINTS = 6
+
+
+@pytest.fixture
+def plain(tmp_path: Path) -> Iterator[SshServer]:
+    """A machine without GPUs, whatever this one has."""
+    smi = tmp_path / "none"
+    smi.mkdir()
+    made = MadeSmi(smi)
+    made.say("")
+    with running_sshd(tmp_path / "plain", ServerOptions(environment={"PATH": made.path})) as running:
+        yield running
+
+
+@pytest.fixture
+def gpus(tmp_path: Path) -> Iterator[SshServer]:
+    smi = tmp_path / "two"
+    smi.mkdir()
+    with running_sshd(tmp_path / "gpus", ServerOptions(environment={"PATH": MadeSmi(smi).path})) as running:
+        yield running
+
+
+def sweep(folder: Path, seconds: float = 0.0) -> str:
+    lines = [f'[sweep]\njob = "selftest"\n[sweep.base]\nduration_s = {seconds}\n']
+    lines += [f"[[sweep.points]]\nresult_bytes = {n + 1}\n" for n in range(POINTS)]
+    path = folder / "sweep.toml"
+    path.write_text("".join(lines), encoding="utf-8")
+    return str(path)
+
+
+def test_hosts_of_two_classes_get_a_table_each_and_all_of_it_is_cancelled_at_once(
+    new_laptop: Callable[[str], Laptop], plain: SshServer, gpus: SshServer, tmp_path: Path
+) -> None:
+    laptop = new_laptop("laptop")
+    laptop.add_host("a", plain)
+    laptop.add_host("b", gpus, settings=f'leases = "{tmp_path}/leases"')
+    run = ("sweep", "run", sweep(tmp_path), "--host", "a,b", "--run-id", "night")
+    refused = laptop.run(*run)
+    assert (refused.code, "these hosts are not alike" in refused.err) == (2, True), refused.err
+    done = laptop.run(*run, "--mix-classes")
+    assert done.code == 0, done.err
+    assert "2 x NVIDIA H200 (143771 MiB): b" in done.out
+    found = laptop.run("sweep", "report", "night", "--json").objects[-1]
+    assert [[table["host"] for table in one["tables"]] for one in found["classes"]] == [["a"], ["b"]]
+    measured = Counter(row["settings"]["result_bytes"] for share in found["shares"] for row in share["points"])
+    assert measured == Counter(range(1, POINTS + 1))
+
+    long = ("sweep", "run", sweep(tmp_path, 60.0), "--host", "a,b", "--run-id", "long", "--mix-classes", "--detach")
+    assert laptop.run(*long).code == 0
+    wait_for_phase(plain, "long.h1.u0000.0", "running")
+    wait_for_phase(gpus, "long.h2.u0000.0", "running")
+    other = new_laptop("other")
+    other.add_host("x", plain)
+    other.add_host("b", gpus, settings=f'leases = "{tmp_path}/leases"')
+    cancelled = other.run("sweep", "cancel", "long", "--host", "x,b")
+    assert cancelled.code == 0, cancelled.err
+    assert cancelled.out.splitlines() == [
+        "long.h1: cancelled; nothing of it is left on the host",
+        "long.h2: cancelled; nothing of it is left on the host",
+    ]
+    told = laptop.run("sweep", "status", "long", "--json").objects[-1]
+    assert (told["phase"], [one["phase"] for one in told["shares"]]) == ("over", ["cancelled", "cancelled"])
+    kinds = laptop.run("sweep", "resume", "long", "--host", "a", "--detach")
+    assert (kinds.code, "is another class than `b`" in kinds.err) == (2, True), kinds.err
+    assert not state_file(plain, "long.h3").exists()
+
+
+@pytest.mark.infra
+def test_a_cluster_and_a_machine_share_a_sweep(
+    new_laptop: Callable[[str], Laptop], plain: SshServer, slurm: Slurm, tmp_path: Path
+) -> None:
+    laptop = new_laptop("laptop")
+    laptop.add_host("plain", plain)
+    with running_sshd(tmp_path / "login", ServerOptions(environment=slurm.environment)) as login:
+        laptop.add_host(
+            "login", login, settings='scheduler = "slurm"\n[hosts.login.slurm]\npoll_s = 1.0\ntime = "10"\n'
+        )
+        done = laptop.run(
+            "sweep", "run", sweep(tmp_path), "--host", "plain,login", "--run-id", "night", "--mix-classes"
+        )
+        assert done.code == 0, done.err
+        found = laptop.run("sweep", "report", "night", "--json").objects[-1]
+    assert [(one["host"], one["phase"]) for one in found["shares"]] == [("login", "succeeded"), ("plain", "succeeded")]
+    measured = Counter(row["settings"]["result_bytes"] for share in found["shares"] for row in share["points"])
+    assert measured == Counter(range(1, POINTS + 1))
+
+
+@pytest.fixture
+def slurm() -> Iterator[Slurm]:
+    with running_slurm() as running:
+        yield running
