@@ -36,6 +36,8 @@ def show_progress(asked: "Asked", *, as_json: bool) -> None:
         console.out_json(progress_json(*told))
     else:
         console.out(progress_text(*told, console.width()))
+    if asked.state.slurm is not None and asked.state.note is not None and not asked.state.is_terminal:
+        console.note(asked.state.note)  # Slurm's word, or that it does not answer
 
 
 def show_report(asked: "Asked", store: "Store", *, as_json: bool) -> None:

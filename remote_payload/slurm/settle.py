@@ -45,7 +45,9 @@ def told(run: RunDir, state: RunState, job: SlurmJob, wait_s: float | None = Non
     if answer.problem is not None:
         age_s = shared_age_s(run.heartbeat) if state.phase == "running" else None
         beat = "" if age_s is None else f"; its supervisor's last sign of life is {age_s:.0f} s old"
-        return dataclasses.replace(state, note=f"{answer.problem}; this is what the run's own folder says{beat}")
+        phase = "running" if job.elements is not None and begun_units(run) else state.phase  # an array writes no state
+        words = f"{answer.problem}; this is what the run's own folder says{beat}"
+        return dataclasses.replace(state, phase=phase, note=words)
     if job.elements is not None:
         return _sweep(run, state, job, answer)
     known = answer.jobs.get(job.job_id)

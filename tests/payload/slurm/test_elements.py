@@ -4,11 +4,12 @@ import json
 import os
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from remote_payload.rundir import RunDir
-from remote_payload.runstate import advance, read_state
+from remote_payload.runstate import advance, current_state, read_state
 from remote_payload.schema import RunSpec, RunState, SweepAttempt, to_json
 from remote_payload.schema.slurm import SlurmJob
 from remote_payload.slurm.elements import keep, unbegun
@@ -35,23 +36,28 @@ def sweep(tmp_path: Path) -> RunDir:
         launched_by="me",
     )
     run.spec.write_text(to_json(spec))
-    slurm = SlurmJob(job_id="7", submitted_unix_s=NOW_S - 900, poll_s=30.0, answer_s=5.0, elements=3)
+    slurm = SlurmJob(job_id="7", submitted_unix_s=NOW_S - 900, poll_s=3600.0, answer_s=5.0, elements=3)
     advance(run, RunState(run_id="s1", sequence=0, phase="queued", slurm=slurm))
     return run
 
 
-def told(run: RunDir, *views: tuple[str, float]) -> tuple[SweepAttempt, ...]:
-    """What is made of elements in these states for so many seconds, of which Slurm was asked a moment ago."""
+def answer(run: RunDir, *views: tuple[str, float], problem: str | None = None) -> RunState:
+    """Slurm's answer of a moment ago, elements in these states for so many seconds; returns the sweep's state."""
     (run.path.parent.parent / "slurm").mkdir(exist_ok=True)
-    jobs = {
+    jobs: dict[str, Any] = {
         f"7_{at}": {"view": {"state": state}, "since_unix_s": NOW_S - age_s, "asked_unix_s": NOW_S}
         for at, (state, age_s) in enumerate(views)
     }
-    answer = {"polled_unix_s": NOW_S, "problem": None, "jobs": {"7": {**jobs["7_0"], "view": None}, **jobs}}
-    (run.path.parent.parent / "slurm" / "jobs.json").write_text(json.dumps(answer))
+    values = {"polled_unix_s": NOW_S, "problem": problem, "jobs": {"7": {**jobs["7_0"], "view": None}, **jobs}}
+    (run.path.parent.parent / "slurm" / "jobs.json").write_text(json.dumps(values))
     state = read_state(run)
     assert state is not None
-    return unbegun(run, state, read_ledger(run))
+    return state
+
+
+def told(run: RunDir, *views: tuple[str, float]) -> tuple[SweepAttempt, ...]:
+    """What is made of it."""
+    return unbegun(run, answer(run, *views), read_ledger(run))
 
 
 def test_what_slurm_ended_before_it_began_is_told_while_others_wait(sweep: RunDir) -> None:
@@ -95,3 +101,14 @@ def test_of_a_cancelled_sweep_what_was_over_before(sweep: RunDir) -> None:
     assert [one.unit_id for one in found] == ["u0", "u3"]
     keep(sweep, found)
     assert [one.unit_id for one in read_ledger(sweep)] == ["u0", "u3"]
+
+
+def test_a_slurm_that_does_not_answer_is_told_with_what_the_folder_says(sweep: RunDir) -> None:
+    answer(sweep, ("PENDING", 70), problem="Slurm did not answer")
+    waits = current_state(sweep)
+    assert waits is not None
+    assert (waits.phase, waits.note) == ("queued", "Slurm did not answer; this is what the run's own folder says")
+    unit_folder(sweep, "u0")  # an element has begun, though nobody wrote into the sweep's own state
+    began = current_state(sweep)
+    assert began is not None
+    assert (began.phase, began.note) == ("running", waits.note)
