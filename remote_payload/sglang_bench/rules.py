@@ -26,6 +26,7 @@ RULES: dict[str, str] = {
     "simulated_acceptance": r"SIMULATE_ACC_LEN",
     "memory_fraction_changed": r"mem_fraction_static .*(?:adjusted|reset|changed)",
     "weights_loaded": r"Load weight end\.",
+    "kv_cache": r"KV Cache is allocated\.",
     "capacity": r"max_total_num_tokens=\d+",
     "startup_timings": r"Engine startup timings",
 }

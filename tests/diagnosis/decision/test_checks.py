@@ -11,11 +11,14 @@ from orchestrator.diagnosis.decision.decide import decide
 from orchestrator.diagnosis.decision.drifts import by_age, by_context, by_position
 from orchestrator.diagnosis.decision.economics import economics
 from orchestrator.diagnosis.decision.inputs import Known
+from orchestrator.diagnosis.decision.served_formats import formats
 from orchestrator.diagnosis.decision.served_template import template
-from orchestrator.diagnosis.decision.serving_checks import formats, metric
+from orchestrator.diagnosis.decision.serving_checks import metric
+from remote_payload.schema.bench import ArgumentFact, LogLine
 from tests.diagnosis.decision.scenes import offline, served, served_of, sound, story
 from tests.support.made_bench import SHAPE, chain_histogram, made_bench, made_point, made_request, made_server
 
+FP8 = ArgumentFact(name="kv_cache_dtype", requested=None, effective='"fp8_e4m3"')
 RUNS = dict(zip(SHAPE, (3, 1, 4), strict=True)) | {"dtype": "bfloat16"}
 
 
@@ -58,7 +61,7 @@ def test_a_template_is_in_doubt_until_messages_are_held_against_ids(form):
     ],
 )
 def test_coarse_formats_are_named_with_all_the_others(runs, words):
-    (found,) = formats(served_with(runs), offline())
+    (found,) = formats(Known(served=served_with(runs), offline=offline()))
     assert found.severity == "minor"
     assert words in found.summary
     names = {item.name for item in found.evidence}
@@ -66,13 +69,52 @@ def test_coarse_formats_are_named_with_all_the_others(runs, words):
     assert decide(Known(served=served_with(runs))).causes == ()  # a format alone proves nothing
 
 
-def test_sixteen_bits_pass_and_a_server_that_tells_nothing_cannot_be_judged():
-    (fine,) = formats(served_with(), None)
+def allocated(*dtypes, **runs):
+    """A server whose log says in which format it allocated the target's and the drafter's KV cache."""
+    lines = tuple(
+        LogLine(rule="kv_cache", line=f"[2026-11-30 01:58:28] KV Cache is allocated. dtype: torch.{dtype}, #tokens: 8")
+        for dtype in dtypes
+    )
+    server = made_server(runs=RUNS | {"kv_cache_dtype": "auto"} | runs, lines=lines)
+    return Known(served=served_of(made_bench([server], []), ()))
+
+
+def test_what_auto_became_is_read_from_the_log():
+    (coarse,) = formats(allocated("float8_e4m3fn", "float8_e4m3fn"))
+    assert "the KV cache is served in float8_e4m3fn" in coarse.summary
+    assert "checkpoint's own quantization config" in coarse.remedy[0]
+    (own,) = formats(allocated("bfloat16", "float8_e4m3fn"))
+    assert own.summary.startswith("the drafter's KV cache is served in float8_e4m3fn")
+    (mixed,) = formats(allocated("bfloat16", "float16"))
+    assert mixed.summary.startswith("the drafter is served in float16: the target in bfloat16")
+    assert '"torch_dtype": "bfloat16"' in mixed.remedy[0]
+    (fine,) = formats(allocated("bfloat16", "bfloat16"))
     assert fine.outcome == "passed"
-    (silent,) = formats(served_of(made_bench([made_server()], []), ()), None)
+    assert ("drafter's KV cache as allocated", "bfloat16") in [(item.name, item.value) for item in fine.evidence]
+
+
+def test_what_a_format_costs_is_told_where_requests_were_foretold():
+    def coarse(known):
+        item = known.served
+        servers = tuple(replace(one, arguments=(*one.arguments, FP8)) for one in item.result.servers)
+        return replace(known, served=replace(item, result=replace(item.result, servers=servers)))
+
+    (cheap,) = formats(coarse(sound()))
+    assert (cheap.severity, cheap.evidence[0].value, cheap.evidence[0].n) == ("note", 0.0, 12)
+    assert "costs less than 0.1 of accept length" in cheap.summary
+    worse = sound(served=served("embed_story_wrong"))
+    (dear,) = formats(coarse(worse))
+    assert dear.severity == "minor"
+    assert (dear.evidence[0].high or 0) < -0.5
+
+
+def test_sixteen_bits_pass_and_a_server_that_tells_nothing_cannot_be_judged():
+    (fine,) = formats(Known(served=served_with()))
+    assert fine.outcome == "passed"
+    (silent,) = formats(Known(served=served_of(made_bench([made_server()], []), ())))
     assert silent.outcome == "passed"  # it tells quantization
     bare = replace(made_server(), arguments=())
-    (untold,) = formats(served_of(made_bench([bare], []), ()), None)
+    (untold,) = formats(Known(served=served_of(made_bench([bare], []), ())))
     assert untold.outcome == "cannot_tell"
 
 
