@@ -1,7 +1,12 @@
 """A corrected drafter beside the original: the weights linked, config.json patched, nothing ever overwritten."""
 
+import contextlib
 import hashlib
 import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +17,7 @@ from remote_payload.refusal import Refusal
 from remote_payload.schema.corrected import CorrectFrame, CorrectRequest
 
 CONFIG = {"model_type": "llama", "eagle_config": {"old": 1, "ids": [1, 3, 4]}, "rope_scaling": {"factor": 2.0}}
+NOBODY = 65534
 PATCH = {"eagle_config": {"old": None, "ids": [-1, 1, 3]}, "rope_scaling": None}
 
 
@@ -138,6 +144,41 @@ def test_a_place_that_cannot_be_written_names_the_way_out(draft: Path) -> None:
     with pytest.raises(Refusal) as refused:
         asked(draft, into="/proc/fixed")
     assert "--apply-into" in (refused.value.hint or "")
+
+
+@contextlib.contextmanager
+def another_user() -> Iterator[None]:
+    """Somebody whom permissions hold; root writes anywhere."""
+    own = os.geteuid()
+    if own == 0:
+        os.seteuid(NOBODY)
+    try:
+        yield
+    finally:
+        os.seteuid(own)
+
+
+def test_models_of_somebody_else_are_corrected_elsewhere(draft: Path) -> None:
+    """Neither the drafter's folder nor the one that holds it can be written."""
+    with tempfile.TemporaryDirectory() as name:
+        home = Path(name)
+        home.chmod(0o755)
+        theirs = Path(shutil.copytree(draft, home / "models" / "drafter"))
+        (home / "own").mkdir()
+        (home / "own").chmod(0o777)
+        for folder in (theirs, theirs.parent):
+            folder.chmod(0o555)
+        before = tree(home)
+        with another_user():
+            with pytest.raises(Refusal) as refused:
+                asked(theirs)
+            assert (refused.value.code, tree(home)) == ("root_not_writable", before)
+            assert "Permission denied" in refused.value.message
+            assert "--apply-into" in (refused.value.hint or "")
+            written = asked(theirs, into=str(home / "own" / "drafter"))
+            assert (Path(written.path) / "model.safetensors").read_bytes() == b"weights"
+        theirs.parent.chmod(0o755)
+        theirs.chmod(0o755)
 
 
 @pytest.mark.parametrize(  # RFC 7396, appendix A
