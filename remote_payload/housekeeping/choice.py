@@ -169,10 +169,14 @@ def _without_needed(things: list[Thing]) -> list[Thing]:
 
 
 def _split(thing: Thing, held: list[Found], needed: Mapping[str, str]) -> list[Thing]:
-    def staying(run: Found) -> Thing:
-        keeps = Reason(words="a sweep that stays goes on with it", detail=needed[run.run_id])
-        return Thing(kind="run", name=run.run_id, runs=(run,), since_unix_s=_ended(run), keeps=keeps)
+    def why(run: Found) -> Reason:
+        return Reason(words="a sweep that stays goes on with it", detail=needed[run.run_id])
 
+    def staying(run: Found) -> Thing:
+        return Thing(kind="run", name=run.run_id, runs=(run,), since_unix_s=_ended(run), keeps=why(run))
+
+    if thing.kind == "sweep" and thing.runs[0] in held:
+        return [replace(thing, goes=None, keeps=why(thing.runs[0]))]
     rest = tuple(run for run in thing.runs if run not in held)
     if not rest or thing.kind == "run":
         return [staying(run) for run in held]

@@ -18,8 +18,9 @@ from remote_payload.schema.housekeeping import GcKind
 
 TAKES_OVER = re.compile(r'\\*"resume\\*": ?\\*"([a-z0-9][a-z0-9._-]{0,99})\\*"')
 """Whose rows a job takes over, while it is on its way; in a sweep's job it stands in a text within the text."""
-GOES_ON_WITH = re.compile(r'"(?:adopt|run_id)": ?"([a-z0-9][a-z0-9._-]{0,99})"')
-"""Runs of earlier sweeps that a sweep waits for or counts among its own, for good."""
+GOES_ON_WITH = re.compile(r'"(?:adopt|run_id|resumes)": ?"([a-z0-9][a-z0-9._-]{0,99})"')
+"""Of a sweep's job: runs of earlier sweeps that it waits for or counts among its own, and the sweep that it goes on
+with, whose folder says that it is gone on with: without it a second one would measure the same points."""
 UNIT = re.compile(r"(.+)\.u[0-9]+\.[0-9]+")
 """The run of a sweep's unit: the sweep, the unit, the attempt."""
 PAYLOAD = re.compile(r"([0-9a-f]{64})\.[A-Za-z0-9_-]+")

@@ -164,6 +164,17 @@ def test_a_unit_that_another_sweep_goes_on_with_stays(made: MadeRoot) -> None:
     assert made.names() == set()
 
 
+def test_a_sweep_that_another_goes_on_with_stays(made: MadeRoot) -> None:
+    """Its folder says who goes on with it: gone, a second one would measure the same points."""
+    made.sweep("night", 2)
+    made.sweep("again", 1, job={"resumes": "night", "units": []}, age_days=1)
+    items, _ = made.gc(apply=True, older_than_s=30 * DAY_S)
+    assert (items["night"].goes, items["night"].detail) == (False, "again")
+    assert {"night", "night.u0000.0", "night.u0001.0"} <= made.names()
+    made.gc(apply=True, older_than_s=0.5 * DAY_S)
+    assert made.names() == set()
+
+
 def test_only_the_kinds_that_are_asked_for(made: MadeRoot) -> None:
     made.sweep("night", 1)
     made.run("r1")
