@@ -17,6 +17,7 @@ from remote_payload.schema import (
     RunSpec,
     RunState,
     SchemaError,
+    SelftestJob,
     SweepAttempt,
     SweepJob,
     SweepUnit,
@@ -102,7 +103,8 @@ class Element:
             ends = tuple(PointOutcome(point_id=point, end="failed") for point in points)
             return self._end(ledger, self._begin(ledger, unit, attempt, run_id, points), refused, ends), True
         began = self._begin(ledger, unit, attempt, run_id, points)
-        began = dataclasses.replace(began, installed=self._software.installed_for(job))
+        if not isinstance(job, SelftestJob):  # which needs nothing that is installed; asking costs as much as running it
+            began = dataclasses.replace(began, installed=self._software.installed_for(job))
         run = self._place.run(run_id)
         spec, before = self._claimed(run, spec_of(self._place, self._job, unit, attempt, job))
         state: RunState | None = before
