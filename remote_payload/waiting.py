@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from remote_payload import leftovers
 from remote_payload.event_log import EventLog
 from remote_payload.failure import JobFailure, job_failure
 from remote_payload.gpu_queue import GpuQueue
@@ -120,7 +121,7 @@ class Gate:
                     self._refuse_circle(run_id)
                 if going is None and time.monotonic() > until_s:
                     raise job_failure(f"cannot wait for {run_id}: it was claimed and never started")
-                self._say(f"waits for the end of {run_id}")
+                self._say(f"waits for the end of {run_id}{_left_of(run_at(self._root, run_id))}")
                 pause(POLL_S)
 
     def _refuse_circle(self, run_id: str) -> None:
@@ -144,7 +145,17 @@ class Gate:
             state = current_state(run_at(self._root, run_id))
         except Refusal as problem:
             raise job_failure(f"cannot wait for {run_id}: {problem.frame.message}", hint=problem.frame.hint) from None
-        return None if state is None else not state.is_terminal
+        if state is None:
+            return None
+        is_lost_and_alive = state.phase == "lost" and bool(leftovers.alive(run_at(self._root, run_id)))
+        return not state.is_terminal or is_lost_and_alive
+
+
+def _left_of(run: RunDir) -> str:
+    """Who drives a lost run on, in words: its supervisor is gone, and a sweep's worker may measure all the same."""
+    state = read_state(run)
+    left = leftovers.alive(run) if state is not None and state.phase == "lost" else ()
+    return f", lost and yet alive: pid {', '.join(map(str, left))}; `cancel` ends it" if left else ""
 
 
 def admit(

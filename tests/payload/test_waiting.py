@@ -3,6 +3,7 @@
 import calendar
 import dataclasses
 import os
+import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -240,6 +241,21 @@ def test_after_other_runs_however_they_ended(host: Host) -> None:
     host.gate(after=("one",)).wait(at_once)
     with pytest.raises(JobFailure, match="cannot wait for two: no run of this id"):
         host.gate(after=("one", "two")).wait(at_once)
+
+
+def test_a_lost_run_is_over_when_nothing_of_it_lives(host: Host) -> None:
+    """As a sweep whose supervisor was killed: its worker drives on."""
+    host.ended("one", "lost")
+    run = host.folder / "runs" / "one"
+    with subprocess.Popen(["sleep", "60"], env={processes.MARK: str(run)}) as worker:
+
+        def end() -> None:
+            worker.kill()
+            worker.wait()
+
+        host.gate(after=("one",)).wait(doing(end))
+    assert host.told == [f"waits for the end of one, lost and yet alive: pid {worker.pid}; `cancel` ends it"]
+    host.gate(after=("one",)).wait(at_once)
 
 
 @pytest.mark.parametrize(
