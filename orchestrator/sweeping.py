@@ -27,6 +27,7 @@ from orchestrator.remote.session import HostSession
 from orchestrator.remote.verbs import new_nonce
 from orchestrator.store import Store
 from orchestrator.store.files import read_text, write
+from orchestrator.store.layout import ATTEMPTS
 from orchestrator.sweep.depth_pruning import hopeless
 from orchestrator.sweep.file import SweepFile
 from orchestrator.sweep.plan import Circumstances, paths_of, plan
@@ -53,8 +54,6 @@ if TYPE_CHECKING:
     from orchestrator.compare.prediction import Prediction
 
 MOST_TAG = 64
-ATTEMPTS = "attempts.jsonl"
-"""Beside a sweep's record: its attempts as the host told them last."""
 
 
 @dataclass(frozen=True, kw_only=True)

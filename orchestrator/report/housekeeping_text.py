@@ -52,6 +52,8 @@ def _rows(items: Sequence[GcItem], width: int) -> list[str]:
 
 
 def _kind(item: GcItem) -> str:
+    if item.kind == "run" and item.runs > 1:
+        return f"diagnosis of {item.runs} runs"
     return f"sweep of {item.runs - 1} units" if item.kind == "sweep" else item.kind
 
 

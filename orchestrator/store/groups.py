@@ -37,5 +37,18 @@ def group_ids(home: Path) -> tuple[str, ...]:
     return tuple(name.removesuffix(SUFFIX) for name in names_in(home / "groups") if name.endswith(SUFFIX))
 
 
+def forget_group(home: Path, group_id: str) -> None:
+    """Take the record away. Raises StoreError."""
+    try:
+        _path(home, group_id).unlink(missing_ok=True)
+    except OSError as error:
+        raise StoreError(f"{_path(home, group_id)} cannot be removed: {error.strerror}") from None
+
+
+def group_size(home: Path, group_id: str) -> int:
+    """Bytes of the record."""
+    return _path(home, group_id).stat().st_size
+
+
 def _path(home: Path, group_id: str) -> Path:
     return home / "groups" / f"{group_id}{SUFFIX}"

@@ -24,6 +24,8 @@ VERDICT = "verdict.json"
 """RunVerdict: what a review said."""
 TOLD = "told.json"
 """That somebody was told of its end by this laptop."""
+ATTEMPTS = "attempts.jsonl"
+"""Beside a sweep's record: its attempts as the host told them last."""
 NO_RESULT = "no_result.json"
 """That its host was asked for the result and said that there is none."""
 DERIVED = frozenset({LABELS, VERDICT, TOLD, NO_RESULT})
