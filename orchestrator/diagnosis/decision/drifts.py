@@ -1,28 +1,35 @@
-"""K18: acceptance by context length, output position and server age; K19 beside it, as the served run tells it.
+"""K18: acceptance by context length and output position; by server age, and K19, beside them.
 
-Text differs with context and position by itself, so those two only ever note; a server's age does not change the
-answer to a prompt, so what falls there on the same prompts is the engine's.
+Text differs with context and position by itself, so those two only ever note. A prompt, or a conversation, is one
+sample however often it was asked.
 """
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
-from orchestrator.compare.served import LoadFigures
-from orchestrator.compare.stats import Estimate, paired_difference, pooled_ratio, unpaired_difference
+from orchestrator.compare.served_acceptance import samples_of
+from orchestrator.compare.stats import paired_difference, unpaired_difference
+from orchestrator.diagnosis.decision.falls import has_drafts, judged, length_of, sample_of, sums_by_sample
 from orchestrator.diagnosis.decision.inputs import Known, Offline
+from orchestrator.diagnosis.decision.server_age import by_age
 from orchestrator.diagnosis.finding import CheckResult, Severity, Subject, count, figure
 from orchestrator.diagnosis.served_sampled import SAMPLING
 from remote_payload.schema.bench import RequestSample
 
 CONTEXT = Subject(check="K18", title="acceptance by context length")
 POSITION = Subject(check="K18", title="acceptance by output position")
-AGE = Subject(check="K18", title="acceptance by server age")
-_NOT_SAMPLED = SAMPLING.cannot_tell("one temperature was served", needs="diagnose --sampled, run bench --sampled 1")
 LARGE = 0.3
 """Accept length by which a part must surely fall before it is worth a finding."""
-AGED = 0.1
-"""The same over a server's life, on the same prompts."""
+LEAST_STEPS = 8
+"""Verify steps of an answer that is cut in two."""
+LEAST_PROMPTS = 5
+SPREAD = 1.5
+"""The longest third's shortest prompt, by the shortest third's longest, from which on they differ in length."""
+_NOT_SAMPLED = SAMPLING.cannot_tell("one temperature was served", needs="`diagnose --sampled`, `run bench --sampled 1`")
+_MINOR: Severity = "minor"
+_NOTE: Severity = "note"
+_LONGER = "see max_position_embeddings and rope of the drafter, and train on contexts as long as served"
+_LATER = "train on answers as long as those that are served"
 
 
 def drift_checks(known: Known) -> Iterator[CheckResult]:
@@ -34,31 +41,42 @@ def drift_checks(known: Known) -> Iterator[CheckResult]:
     if not loads:
         return
     lowest = min(loads, key=lambda item: (item.concurrency is None, item.concurrency or 0))
-    yield by_context(lowest.requests, longest_context(known.offline))
-    yield by_position(lowest.requests)
-    yield by_age(lowest, greedy=served.result.workload.temperature == 0)
+    contents = samples_of(served.result.workload)
+    yield by_context(lowest.requests, longest_context(known.offline), contents)
+    yield by_position(lowest.requests, contents)
+    yield by_age(lowest, greedy=served.result.workload.temperature == 0, contents=contents, known=known)
     yield from [item for item in served.diagnosis.results if item.check == SAMPLING.check] or [_NOT_SAMPLED]
 
 
-def by_context(requests: Sequence[RequestSample], longest: int | None) -> CheckResult:
+def by_context(requests: Sequence[RequestSample], longest: int | None, contents: Sequence[str] = ()) -> CheckResult:
     """The longest third of the prompts against the shortest; `longest`: what the drafter's config allows."""
-    told = [item for item in requests if item.prompt_tokens is not None and _has_drafts(item)]
-    ordered = sorted(told, key=lambda item: item.prompt_tokens or 0)
-    third = len(ordered) // 3
+    told = [item for item in requests if item.prompt_tokens is not None and has_drafts(item)]
     beyond = [] if longest is None else [item for item in told if _total(item) > longest]
     if beyond and longest is not None:
-        return _beyond(beyond, [item for item in told if _total(item) <= longest], longest)
-    spread = third and (ordered[-third].prompt_tokens or 0) > 1.5 * (ordered[third - 1].prompt_tokens or 0)
-    if not spread:
-        needs = "prompts of clearly different lengths, 15 or more"
+        return _beyond(beyond, [item for item in told if _total(item) <= longest], longest, contents)
+    tokens = {item.prompt: item.prompt_tokens or 0 for item in told}
+    ordered = sorted(tokens, key=lambda prompt: tokens[prompt])
+    third = len(ordered) // 3
+    if third < LEAST_PROMPTS or tokens[ordered[-third]] <= SPREAD * tokens[ordered[third - 1]]:
+        needs = f"prompts of clearly different lengths, {3 * LEAST_PROMPTS} or more"
         return CONTEXT.cannot_tell("the prompts are too few or too alike in length", needs=needs)
-    difference = unpaired_difference(_length(ordered[-third:]), _length(ordered[:third]))
-    return _judged(CONTEXT, difference, "the longest third of the prompts minus the shortest", "minor", LARGE)
+    sides = [
+        length_of(sums_by_sample((item for item in told if item.prompt in part), contents))
+        for part in (set(ordered[-third:]), set(ordered[:third]))
+    ]
+    limits = (
+        count("longest prompt of the shortest third", tokens[ordered[third - 1]], unit="tokens"),
+        count("shortest prompt of the longest third", tokens[ordered[-third]], unit="tokens"),
+    )
+    what = "the longest third of the prompts minus the shortest"
+    return judged(CONTEXT, unpaired_difference(*sides), what, (_MINOR, LARGE, _LONGER), limits)
 
 
-def _beyond(beyond: Sequence[RequestSample], within: Sequence[RequestSample], longest: int) -> CheckResult:
+def _beyond(
+    beyond: Sequence[RequestSample], within: Sequence[RequestSample], longest: int, contents: Sequence[str]
+) -> CheckResult:
     """Requests longer than the drafter's config allows; only where they surely accept less is that a cause."""
-    difference = unpaired_difference(_length(beyond), _length(within))
+    difference = unpaired_difference(*(length_of(sums_by_sample(some, contents)) for some in (beyond, within)))
     falls = difference.high is not None and difference.high < 0
     told = len(beyond) + len(within)
     return CONTEXT.finding(
@@ -75,40 +93,24 @@ def _beyond(beyond: Sequence[RequestSample], within: Sequence[RequestSample], lo
     )
 
 
-def by_position(requests: Sequence[RequestSample]) -> CheckResult:
-    """Later against earlier verify steps of the same requests, where each step came in a chunk of its own."""
-    told = [
-        item
-        for item in requests
-        if item.verify_steps and len(item.chunk_tokens) == item.verify_steps + 1 and item.verify_steps >= 8
-    ]
-    if len(told) < 5:
-        needs = "5 requests or more whose answers came a verify step a chunk (stream_interval 1)"
+def by_position(requests: Sequence[RequestSample], contents: Sequence[str] = ()) -> CheckResult:
+    """Later against earlier verify steps of the same answers, where each step came in a chunk of its own."""
+    halves: dict[str, list[tuple[int, int]]] = {}
+    for item in requests:
+        if item.verify_steps and len(item.chunk_tokens) == item.verify_steps + 1 and item.verify_steps >= LEAST_STEPS:
+            steps = item.chunk_tokens[1:-1]  # the first is the prefill's, the last may be cut
+            for part in (steps[len(steps) // 2 :], steps[: len(steps) // 2]):
+                halves.setdefault(sample_of(item, contents), []).append((sum(part), len(part)))
+    if len(halves) < LEAST_PROMPTS:
+        needs = f"{LEAST_PROMPTS} prompts or more whose answers came a verify step a chunk (stream_interval 1)"
         return POSITION.cannot_tell("answers do not tell which step yielded how much", needs=needs)
-    early, late = zip(*(_halves(item) for item in told), strict=True)
-    sums = [([sum(part) for part in side], [len(part) for part in side]) for side in (late, early)]
-    difference = paired_difference(sums[0], sums[1])
-    return _judged(POSITION, difference, "the later half of each answer minus the earlier", "note", LARGE)
-
-
-def by_age(load: LoadFigures, *, greedy: bool) -> CheckResult:
-    """The last against the first repeat of the same prompts on one start of the server."""
-    starts: dict[int, list[int]] = {}
-    for point in load.points:
-        starts.setdefault(point.start, []).append(point.point)
-    points = next((found for found in starts.values() if len(found) > 1), None)
-    if points is None or not greedy:
-        needs = "greedy repeats of the same prompts on one start of the server (--repeats)"
-        return AGE.cannot_tell("no prompt was asked twice of one server at different ages", needs=needs)
-    first, last = (
-        {item.prompt: item for item in load.requests if item.point == point and _has_drafts(item)}
-        for point in (points[0], points[-1])
-    )
-    both = sorted(first.keys() & last.keys())
-    if not both:
-        return AGE.cannot_tell("the repeats asked different prompts", needs="repeats of the same prompts")
-    difference = paired_difference(_sums([last[prompt] for prompt in both]), _sums([first[prompt] for prompt in both]))
-    return _judged(AGE, difference, "the last repeat minus the first, prompt by prompt", "serious", AGED)
+    late, early = (
+        ([sum(row[0] for row in rows[side::2]) for rows in halves.values()],
+         [sum(row[1] for row in rows[side::2]) for rows in halves.values()])
+        for side in (0, 1)
+    )  # fmt: skip
+    what = "the later half of each answer minus the earlier"
+    return judged(POSITION, paired_difference(late, early), what, (_NOTE, LARGE, _LATER))
 
 
 def longest_context(offline: Offline | None) -> int | None:
@@ -123,64 +125,5 @@ def longest_context(offline: Offline | None) -> int | None:
     return found if isinstance(found, int) and not isinstance(found, bool) and found > 0 else None
 
 
-def _judged(subject: Subject, difference: Estimate, what: str, severity: Severity, margin: float) -> CheckResult:
-    """A finding where acceptance surely falls, and by more than the margin."""
-    evidence = (figure(f"accept length, {what}", difference, "tokens"),)
-    value, low, high = difference.value, difference.low, difference.high
-    if value is None or low is None or high is None:
-        return subject.cannot_tell(f"too few requests for an interval: {what}", needs="more prompts", evidence=evidence)
-    text = f"accept length {value:+.2f} [{low:+.2f}, {high:+.2f}], {what}"
-    if high < 0 and value < -margin:
-        found = subject.finding(
-            f"acceptance falls: {text}",
-            severity=severity,
-            cause="engine" if severity == "serious" else "generalization",
-            evidence=evidence,
-            remedy=_REMEDIES[subject.title],
-            refuted_by="no fall on other prompts",
-        )
-        return replace(found, effect=-value)
-    if low > -margin:
-        return subject.passed(f"no fall by more than {margin:g}: {text}", evidence)
-    return subject.cannot_tell(f"cannot tell: {text}", needs="more prompts", evidence=evidence)
-
-
-_REMEDIES = {
-    CONTEXT.title: ("see max_position_embeddings and rope of the drafter, and train on contexts as long as served",),
-    POSITION.title: ("train on answers as long as those that are served",),
-    AGE.title: ("restart the server: if that restores it, its caches spoil the drafter; report it with its version",),
-}
-
-
-def _has_drafts(item: RequestSample) -> bool:
-    return bool(item.verify_steps) and item.correct_drafts is not None
-
-
 def _total(item: RequestSample) -> int:
     return (item.prompt_tokens or 0) + (item.completion_tokens or 0)
-
-
-def _sums(requests: Sequence[RequestSample]) -> tuple[list[int], list[int]]:
-    steps = [item.verify_steps or 0 for item in requests]
-    return [a + (item.correct_drafts or 0) for a, item in zip(steps, requests, strict=True)], steps
-
-
-def _length(requests: Sequence[RequestSample]) -> Estimate:
-    """Accept length over prompts."""
-    rows = _by_prompt(requests).values()
-    return pooled_ratio([row[0] for row in rows], [row[1] for row in rows])
-
-
-def _by_prompt(requests: Sequence[RequestSample]) -> dict[int, list[int]]:
-    """(verify steps + accepted, verify steps), a prompt each: answers to one prompt are one."""
-    found: dict[int, list[int]] = {}
-    for item in requests:
-        row = found.setdefault(item.prompt, [0, 0])
-        row[0] += (item.verify_steps or 0) + (item.correct_drafts or 0)
-        row[1] += item.verify_steps or 0
-    return found
-
-
-def _halves(item: RequestSample) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    steps = item.chunk_tokens[1:-1]  # the last one may be cut
-    return steps[: len(steps) // 2], steps[len(steps) // 2 :]

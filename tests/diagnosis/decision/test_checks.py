@@ -5,10 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from orchestrator.compare.served import served_figures
 from orchestrator.compare.step_cost import StepCost
 from orchestrator.diagnosis.decision.decide import decide
-from orchestrator.diagnosis.decision.drifts import by_age, by_context, by_position
 from orchestrator.diagnosis.decision.economics import economics
 from orchestrator.diagnosis.decision.inputs import Known
 from orchestrator.diagnosis.decision.served_formats import formats
@@ -116,59 +114,6 @@ def test_sixteen_bits_pass_and_a_server_that_tells_nothing_cannot_be_judged():
     bare = replace(made_server(), arguments=())
     (untold,) = formats(Known(served=served_of(made_bench([bare], []), ())))
     assert untold.outcome == "cannot_tell"
-
-
-def test_acceptance_that_falls_with_the_context():
-    some = [asked(n, (0.9, 0.9) if n < 12 else (0.3, 0.2), tokens=100 if n < 12 else 4000) for n in range(24)]
-    found = by_context(some, None)
-    assert (found.outcome, found.severity) == ("finding", "minor")
-    assert found.effect is not None
-    assert found.effect > 1
-    steady = [asked(n, (0.8, 0.7), tokens=100 if n < 12 else 4000) for n in range(24)]
-    assert by_context(steady, None).outcome in ("passed", "cannot_tell")
-    assert by_context([asked(n, (0.8,)) for n in range(24)], None).outcome == "cannot_tell"
-    assert by_context([], None).outcome == "cannot_tell"
-
-
-@pytest.mark.parametrize(("accept", "severity"), [((0.05, 0.05), "serious"), ((0.9, 0.9), "minor")])
-def test_requests_beyond_the_drafters_context_weigh_only_where_they_accept_less(accept, severity):
-    some = [asked(n, (0.9, 0.9) if n < 12 else accept, tokens=100 if n < 12 else 4000) for n in range(24)]
-    found = by_context(some, 2048)
-    assert "12 of 24 requests are longer than the 2048 tokens" in found.summary
-    assert found.severity == severity
-
-
-def test_acceptance_by_position_needs_a_chunk_a_step():
-    falling = []
-    for n in range(8):
-        item = asked(n, (0.8,))
-        steps = item.verify_steps
-        assert steps is not None
-        falling.append(replace(item, chunk_tokens=(1, *([3] * (steps // 2)), *([1] * (steps - steps // 2)))))
-    found = by_position(falling)
-    assert (found.outcome, found.severity) == ("finding", "note")
-    assert by_position([replace(item, chunk_tokens=(64,)) for item in falling]).outcome == "cannot_tell"
-    assert by_position(falling[:3]).outcome == "cannot_tell"
-
-
-def load_of(*repeats, start=0):
-    """One load whose repeats were measured on one start of the server."""
-    points = [made_point(n, some, repeat=n, start=start) for n, some in enumerate(repeats)]
-    requests = tuple(item for some in repeats for item in some)
-    return served_figures(made_bench([made_server()], points), requests).loads[0]
-
-
-def test_a_server_that_ages_is_the_engines_fault():
-    young = [asked(n, (0.9, 0.9), point=0) for n in range(12)]
-    old = [replace(asked(n, (0.4, 0.3), point=1), point=1) for n in range(12)]
-    found = by_age(load_of(young, old), greedy=True)
-    assert (found.outcome, found.severity, found.cause) == ("finding", "serious", "engine")
-    same = [replace(item, point=1) for item in young]
-    assert by_age(load_of(young, same), greedy=True).outcome == "passed"
-    assert by_age(load_of(young, same), greedy=False).outcome == "cannot_tell"
-    assert by_age(load_of(young), greedy=True).outcome == "cannot_tell"
-    others = [replace(item, point=1, prompt=item.prompt + 50) for item in young]
-    assert by_age(load_of(young, others), greedy=True).outcome == "cannot_tell"
 
 
 def test_the_break_even_is_r_of_the_lowest_load():
