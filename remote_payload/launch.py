@@ -169,7 +169,7 @@ def _start(request: LaunchRequest, run: RunDir, origin: supervisor.Origin, claim
             tell_the_end(run, request.spec)
 
     try:
-        answer = start_detached(body, keep=(claim,), timeout_s=HANDSHAKE_TIMEOUT_S)
+        answer = start_detached(body, keep=(claim, *_leased(origin)), timeout_s=HANDSHAKE_TIMEOUT_S)
     except DetachError as error:
         if isinstance(error, DiedError) and not run.state.exists():
             remove_unstarted(run)
@@ -185,3 +185,12 @@ def _start(request: LaunchRequest, run: RunDir, origin: supervisor.Origin, claim
 def _errno_of(answer: str) -> tuple[int, str]:
     number = int(answer.split()[1])
     return number, os.strerror(number)
+
+
+def _leased(origin: supervisor.Origin) -> tuple[int, ...]:
+    """A unit of a sweep and a member of a hold have its devices as long as they live, whatever becomes of it."""
+    if origin.sweep is None and origin.hold is None:
+        return ()
+    from remote_payload.leases import handed_down  # noqa: PLC0415 - a launch from a laptop needs no locks
+
+    return handed_down()

@@ -3,8 +3,8 @@
 A lease is the lock of a file named by the GPU's UUID. Only the first of the queue takes GPUs, so a large wish is not
 starved by small ones. What the kernel freed - a lease or a ticket whose holder died - is free at once.
 
-A lease is held by the run's worker, too: whoever kills the supervisor alone leaves the devices to the worker that still
-uses them.
+A lease is held by the run's worker, too, and by the runs that it starts, as a sweep does: whoever kills the supervisor
+alone leaves the devices to those that still use them.
 """
 
 import contextlib
@@ -87,6 +87,19 @@ class Leases:
     def held(self) -> tuple[str, ...]:
         """The UUIDs leased."""
         return tuple(self._held)
+
+
+def handed_down() -> tuple[int, ...]:
+    """Descriptors of the leases that this process, a worker, has of its supervisor."""
+    return tuple(int(name) for name in os.listdir("/proc/self/fd") if _is_handed_down(name))  # noqa: PTH208
+
+
+def _is_handed_down(descriptor: str) -> bool:
+    try:
+        is_lease = os.readlink(f"/proc/self/fd/{descriptor}").endswith(_END)  # noqa: PTH115
+        return is_lease and os.get_inheritable(int(descriptor))
+    except OSError:  # it is closed already, as that of a listing
+        return False
 
 
 def lease_holders(

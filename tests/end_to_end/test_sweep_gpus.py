@@ -31,6 +31,9 @@ def test_going_on_waits_for_the_start_that_outlived_its_sweep(
             state = json.loads(state_file(server, "s").read_text())
             for pid in (state["supervisor_pid"], state["worker_pid"]):
                 os.kill(pid, signal.SIGKILL)
+            # What it leased is its start's, before anything of that shows on a GPU.
+            other = laptop.run("run", "selftest", "--host", "gpu1", "--gpus", "1")
+            assert "leased by" in other.err
             smi.say(TWO_GPUS, apps="GPU-aaaa, 99999999, 100\nGPU-bbbb, 99999998, 100\n")  # its server's
             going_on = laptop.start("sweep", "resume", "s", "--run-id", "s2")
             wait_for_phase(server, "s2", "queued")
