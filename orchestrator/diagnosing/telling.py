@@ -46,8 +46,9 @@ def as_text(found: Diagnosed, applied: Applied | Eagle3Error | None, width: int,
 
 
 def _decision(found: Diagnosed) -> Decision:
-    """Where stages were spared, the way on is the same command with --deep, not the stages one by one."""
-    return dataclasses.replace(found.decision, next_runs=()) if _spared(found) else found.decision
+    """Where stages were spared or failed, the way on is the same command, not the stages one by one."""
+    is_same = bool(_spared(found) or found.results.failures)
+    return dataclasses.replace(found.decision, next_runs=()) if is_same else found.decision
 
 
 def _spared(found: Diagnosed) -> list[str]:
@@ -121,6 +122,8 @@ def _stages(found: Diagnosed, width: int) -> list[str]:
     for reason in dict.fromkeys(skipped.reason for skipped in results.skipped if skipped.reason != CERTAIN):
         names = ", ".join(skipped.stage for skipped in results.skipped if skipped.reason == reason)
         lines.append(f"{names}: left out, {reason}")
+    if results.failures:
+        lines.append("once that is mended: the same command with --again runs what failed")
     if spared := _spared(found):
         what = [TELLS[name] for name in spared if name in TELLS]
         pays = ["whether speculation pays"] if found.decision.place["pays"] == "unknown" else []

@@ -7,6 +7,7 @@ off, and what is home costs nothing.
 from dataclasses import dataclass
 
 from orchestrator.config import Config
+from orchestrator.diagnosing.addressing import addressed
 from orchestrator.diagnosing.asked import Asked
 from orchestrator.diagnosing.budget import LEAST_S
 from orchestrator.diagnosing.gathering import known_of, take
@@ -69,6 +70,7 @@ def diagnose(asked: Asked, config: Config, session: HostSession, store: Store, t
         known = known_of(asked, config, results, store)
         decision = decide(known)
         tell(Note(name=stage.name, text=decision.headline))
+    decision = addressed(decision, asked, session.name)
     return Diagnosed(asked=asked, known=known, decision=decision, results=results)
 
 
