@@ -3,7 +3,6 @@
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -75,20 +74,32 @@ def test_equal_servers_are_seldom_told_apart() -> None:
     assert alarms <= 10
 
 
-@pytest.mark.parametrize(("runs", "ids"), [({"device": "cpu"}, 1), ({"device": "cuda"}, 0), ({}, 0)])
-def test_a_server_that_verifies_greedily_draws_nothing(runs: dict[str, Any], ids: int) -> None:
-    (found,) = judged(COLD, answers(1, (0.8, 0.7, 0.6), ids=ids), runs)
-    assert (found.severity, found.cause) == ("minor", "engine")
-    assert "temperature 0.8 is not sampled while speculating" in found.summary
-    assert ("on cpu" in found.summary) == (runs.get("device") == "cpu")
+@pytest.mark.parametrize(
+    ("device", "severity", "words"),
+    [
+        ("cpu", "minor", "verification is greedy on cpu"),
+        ("cuda", "note", "verification seems greedy, or the target is that sure"),
+    ],
+)
+def test_a_server_that_verifies_greedily_draws_nothing(device: str, severity: str, words: str) -> None:
+    (found,) = judged(COLD, answers(1, (0.8, 0.7, 0.6)), {"device": device})
+    assert (found.severity, found.cause) == (severity, "engine")
+    assert f"temperature 0.8 is not sampled while speculating: {words}; all 24 answers" in found.summary
 
 
-def test_thresholds_below_one_are_another_distribution() -> None:
+def test_what_a_device_is_said_to_do_gives_way_to_what_it_did() -> None:
+    (drawn,) = judged(COLD, answers(3, (0.8, 0.7, 0.6), ids=1), {"device": "cpu"})
+    assert drawn.outcome == "passed"  # answers that begin alike differ: it does sample
+    other = tuple(replace(item, output_ids=(999, *(item.output_ids or ())[1:])) for item in COLD)
+    (unseen,) = judged(COLD, other, {"device": "cpu"})
+    assert unseen.outcome == "cannot_tell"
+
+
+def test_thresholds_below_one_are_another_expectation() -> None:
+    """That such answers are not the target's own is K13's to say."""
     runs = {"speculative_accept_threshold_acc": 0.5, "speculative_accept_threshold_single": 1.0}
-    lossy, compared = judged(COLD, answers(3, (0.8, 0.7, 0.6), ids=1), runs)
-    assert lossy.cause == "parameters"
-    assert "speculative_accept_threshold_acc = 0.5" in lossy.summary
-    assert "min(1, p / threshold_acc)" in compared.evidence[-1].name
+    (found,) = judged(COLD, answers(3, (0.8, 0.7, 0.6), ids=1), runs)
+    assert "min(1, p / threshold_acc)" in found.evidence[-1].name
 
 
 def test_failed_requests_are_no_measurement_and_nothing_asked_is_nothing_told() -> None:
