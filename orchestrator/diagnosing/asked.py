@@ -102,7 +102,7 @@ class Asked:
         return jobfile.plan("capture", config, None, {**listed, **samples, **answers, **told, "max_tokens": longest})
 
     def with_draft(self, draft: str, suffix: str) -> "Asked":
-        """The same about another folder of the drafter, greedily; plain decoding is as fast as it was, not run again."""
+        """The same about another folder of the drafter, greedily; plain decoding is as fast as it was, not run."""
         serving = {key: value for key, value in self.serving.items() if key not in ("with_baseline", "sampled")}
         return dataclasses.replace(
             self, diagnosis_id=f"{self.diagnosis_id}.{suffix}", draft=draft, serving={**serving, "draft": draft}
