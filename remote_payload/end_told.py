@@ -10,12 +10,9 @@ import contextlib
 import json
 import os
 import signal
-import subprocess
-import tempfile
 import time
 from collections.abc import Sequence
 
-from remote_payload.bounded import KILL_WAIT_S
 from remote_payload.detach import DetachError, Report, start_detached
 from remote_payload.event_log import EventLog
 from remote_payload.refusal import Refusal
@@ -100,6 +97,11 @@ def _tried(command: Sequence[str], data: bytes) -> str | None:
 
 def _problem(command: Sequence[str], data: bytes) -> tuple[str | None, bool]:
     """What went wrong, None = nothing; and whether it may have told all the same."""
+    import subprocess  # noqa: PLC0415 - few hosts have a command, and every element of an array starts with this
+    import tempfile  # noqa: PLC0415
+
+    from remote_payload.bounded import KILL_WAIT_S  # noqa: PLC0415
+
     with tempfile.TemporaryFile() as told, tempfile.TemporaryFile() as output:
         told.write(data)
         told.seek(0)

@@ -25,9 +25,9 @@ from remote_payload.schema import (
     to_json,
 )
 from remote_payload.slurm.batch import Here, take_up
+from remote_payload.slurm.elements import elements_of
 from remote_payload.slurm.giving_up import left_out
 from remote_payload.slurm.settle import is_all_told, settle_sweep
-from remote_payload.software import Software
 from remote_payload.sweep.ledger import Ledger, read_unit_ledger, unit_folder
 from remote_payload.sweep.outcome import outcomes_of
 from remote_payload.sweep.unit import Place, spec_of, unit_run_id
@@ -40,12 +40,9 @@ class Element:
     def __init__(self, sweep: RunDir, spec: RunSpec, job: SweepJob, here: Here, values: dict[str, str]) -> None:
         self._sweep, self._job, self._here, self._values = sweep, job, here, values
         self._place = Place(sweep=sweep, spec=spec, archive=here.archive)
-        self._software = Software()
 
     def run(self, index: int) -> int:
         """Every unit of this element; the exit code is 0 where all were measured."""
-        from remote_payload.slurm.submit import elements_of  # noqa: PLC0415
-
         stride = elements_of(self._place.spec) or 1
         measured = True
         for unit in self._job.units[index::stride]:
@@ -103,8 +100,10 @@ class Element:
             ends = tuple(PointOutcome(point_id=point, end="failed") for point in points)
             return self._end(ledger, self._begin(ledger, unit, attempt, run_id, points), refused, ends), True
         began = self._begin(ledger, unit, attempt, run_id, points)
-        if not isinstance(job, SelftestJob):  # which needs nothing that is installed; asking costs as much as running it
-            began = dataclasses.replace(began, installed=self._software.installed_for(job))
+        if not isinstance(job, SelftestJob):  # which needs nothing that is installed
+            from remote_payload.software import Software  # noqa: PLC0415 - to ask costs as much as to run it
+
+            began = dataclasses.replace(began, installed=Software().installed_for(job))
         run = self._place.run(run_id)
         spec, before = self._claimed(run, spec_of(self._place, self._job, unit, attempt, job))
         state: RunState | None = before

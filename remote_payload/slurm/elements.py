@@ -1,4 +1,4 @@
-"""Units of a sweep that never began and whose element of the array is over: what Slurm says became of them.
+"""The elements of a sweep's array: how many, and what Slurm says became of those that are over before they began.
 
 An element that was cancelled while it waited, or that Slurm could not start, writes nothing: without Slurm's word its
 units would wait for ever, and be told as never reached once the sweep is over. Of the former Slurm itself keeps nothing
@@ -11,7 +11,16 @@ from collections.abc import Sequence
 
 from remote_payload.rundir import RunDir
 from remote_payload.runstate import read_spec
-from remote_payload.schema import Failure, PointOutcome, RunState, SweepAttempt, SweepJob, SweepUnit, job_from_json
+from remote_payload.schema import (
+    Failure,
+    PointOutcome,
+    RunSpec,
+    RunState,
+    SweepAttempt,
+    SweepJob,
+    SweepUnit,
+    job_from_json,
+)
 from remote_payload.schema.slurm import SlurmJob
 from remote_payload.slurm.poll import Answer, Known, look
 from remote_payload.slurm.texts import GONE, PHASES
@@ -19,6 +28,8 @@ from remote_payload.sweep.ledger import Ledger, unit_folder
 
 SLOWEST_S = 60.0
 """How long a final state may take to be seen on another host: NFS keeps what it knows of a folder for so long."""
+LARGEST_ARRAY = 1000
+"""Elements; Slurm's own default (MaxArraySize) is one more. Larger sweeps have several units an element."""
 CUT_OFF = ("CANCELLED", "REVOKED", "PREEMPTED", GONE)
 """Ends that say nothing about the point."""
 
@@ -28,6 +39,14 @@ _MISSING = "Slurm knows others of its array and does not know it any more, and i
 def patience_s(job: SlurmJob) -> float:
     """How long Slurm's word that a job is over must stand before a run without a final state is settled by it."""
     return min(SLOWEST_S, 2 * job.poll_s)
+
+
+def elements_of(spec: RunSpec) -> int | None:
+    """How many elements the array of a sweep has; None for any other run."""
+    if spec.job_kind != "sweep":
+        return None
+    job = job_from_json(spec.job_json)
+    return min(len(job.units), LARGEST_ARRAY) if isinstance(job, SweepJob) else None
 
 
 def unbegun(run: RunDir, state: RunState, attempts: Sequence[SweepAttempt]) -> tuple[SweepAttempt, ...]:

@@ -20,13 +20,12 @@ from remote_payload.schema import RunSpec, RunState, SweepJob, job_from_json
 from remote_payload.schema.slurm import JOB_ID, SlurmJob, SlurmSettings
 from remote_payload.schema.waiting import Waiting
 from remote_payload.slurm import secrets as kept
+from remote_payload.slurm.elements import elements_of
 from remote_payload.slurm.tools import NoAnswerError, SlurmError, ask
 from remote_payload.waiting import start_of
 
 LOG = "slurm.log"
 """In the run directory: what Slurm and the batch job's own shell said."""
-LARGEST_ARRAY = 1000
-"""Elements; Slurm's own default (MaxArraySize) is one more. Larger sweeps have several units an element."""
 
 
 def submit(run: RunDir, spec: RunSpec, values: dict[str, str], archive: Path) -> RunState:
@@ -90,14 +89,6 @@ _HINT = "`eagle3-remote hosts check` shows this host's Slurm; [hosts.NAME.slurm]
 def script_of(run: RunDir, archive: Path) -> str:
     """The batch script. `exec`: the signals that Slurm sends the batch shell are for the supervisor."""
     return f"#!/bin/sh\nexec {shlex.join([sys.executable, '-I', '-S', str(archive), 'batch', str(run.path)])}\n"
-
-
-def elements_of(spec: RunSpec) -> int | None:
-    """How many elements the array of a sweep has; None for any other run."""
-    if spec.job_kind != "sweep":
-        return None
-    job = job_from_json(spec.job_json)
-    return min(len(job.units), LARGEST_ARRAY) if isinstance(job, SweepJob) else None
 
 
 def sbatch_words(run: RunDir, spec: RunSpec, settings: SlurmSettings, elements: int | None) -> list[str]:

@@ -1,8 +1,6 @@
 """Slurm's own tools, each bounded by a time: a controller that is down keeps them waiting for minutes."""
 
 import os
-import shutil
-import subprocess
 from collections.abc import Sequence
 
 ELSEWHERE = ("/opt/slurm/bin", "/usr/local/slurm/bin", "/usr/local/bin", "/cm/shared/apps/slurm/current/bin")
@@ -27,6 +25,9 @@ def search_path() -> str:
 
 def ask(words: Sequence[str], answer_s: float, script: str | None = None) -> str:
     """What the tool printed; `script` goes to its stdin. Raises NoAnswerError, RefusedError."""
+    import shutil  # noqa: PLC0415 - an element of an array starts with this module, and asks nothing
+    import subprocess  # noqa: PLC0415
+
     # Times in the host's own zone and form; SQUEUE_FORMAT and the like are not to change what is asked for.
     changed = {name: value for name, value in os.environ.items() if not name.startswith(("SQUEUE_", "SACCT_"))}
     environment = {**changed, "SLURM_TIME_FORMAT": "standard", "LC_ALL": "C", "PATH": search_path()}
