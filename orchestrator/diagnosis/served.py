@@ -11,6 +11,7 @@ from orchestrator.diagnosis.served_engine import check_engine
 from orchestrator.diagnosis.served_headline import top_line
 from orchestrator.diagnosis.served_measurement import CACHE, check_load, warm_together
 from orchestrator.diagnosis.served_pairs import check_pairs
+from orchestrator.diagnosis.served_template import template
 from orchestrator.diagnosis.served_verdict import ServedVerdict
 from orchestrator.diagnosis.served_whole import check_answers, check_machine, check_warm_up, check_workload
 from orchestrator.diagnosis.validity import judge_loads
@@ -57,6 +58,7 @@ def diagnose_served(
     results += [*warm_together(figures.loads), *check_warm_up(result.points)]
     results += [check_answers(requests)] if requests else []
     results += [*check_workload(result.workload), *check_pairs(figures), *check_machine(machine)]
+    results += [template(result.workload)] if result.workload.retokenised is not None else []
     unique = tuple({(item.title, item.outcome, item.summary): item for item in results}.values())
     found = [item for item in unique if item.outcome == "finding"]
     findings = tuple(sorted(found, key=lambda item: SEVERITIES.index(item.severity or "note")))

@@ -11,6 +11,9 @@ from orchestrator.errors import InvalidRunError
 from orchestrator.records import RunRecord
 from orchestrator.store import Store
 from remote_payload.schema import to_json
+from remote_payload.schema.bench import SampledLoad
+from remote_payload.schema.workload import TemplateCheck
+from remote_payload.sglang_bench.edits import compared
 from tests.cli.conftest import Eagle
 from tests.support.made_bench import made_paired
 from tests.support.made_runs import made_run, put_files
@@ -36,6 +39,28 @@ def test_it_is_shown_again_from_what_came_home(eagle: Eagle, record: RunRecord) 
     assert value["run"]["job_kind"] == "bench"
     assert len(value["requests"]) == 48
     assert value["result"]["workload"]["sha256"] == "cd" * 32
+
+
+def test_a_load_at_another_temperature_and_the_served_template_are_told(
+    eagle: Eagle, record: RunRecord, store: Store
+) -> None:
+    result, requests = made_paired()
+    hot = tuple(dataclasses.replace(item, point=0) for item in requests if item.point == 0)
+    doubled = compared(0, (1, 2, 3, 7), 3, (1, 1, 2, 3))
+    result = dataclasses.replace(
+        result,
+        sampled=SampledLoad(temperature=0.8, point=result.points[0]),
+        workload=dataclasses.replace(result.workload, retokenised=TemplateCheck(rows=(doubled,), with_messages=1)),
+    )
+    lines = {
+        name: "".join(f"{to_json(item)}\n" for item in some)
+        for name, some in (("requests", requests), ("sampled", hot))
+    }
+    packed = {f"{name}.jsonl.gz": gzip.compress(text.encode()) for name, text in lines.items()}
+    put_files(store.run_dir(record.run_id), {"bench.json": to_json(result).encode(), **packed})
+    told = " ".join(eagle("runs", "show", "last", "--verbose").out.split())
+    assert "temperature 0.8 is not sampled while speculating" in told
+    assert "the first token is doubled" in told
 
 
 @pytest.mark.parametrize("as_json", [False, True])

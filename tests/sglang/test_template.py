@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from orchestrator.diagnosis.decision.served_template import template
+from orchestrator.diagnosis.served_template import template
 from orchestrator.report.bench_content import sampled_too
 from orchestrator.store.results import read_sampled
 from remote_payload.rundir import RunDir

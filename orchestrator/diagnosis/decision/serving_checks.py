@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from orchestrator.diagnosis.decision.inputs import Known, Served
 from orchestrator.diagnosis.decision.served_formats import formats
-from orchestrator.diagnosis.decision.served_template import template
 from orchestrator.diagnosis.finding import CheckResult, Subject, figure
+from orchestrator.diagnosis.served_template import template
 
 METRIC = Subject(check="K14", title="metric definitions")
 LENGTHS_APART = 0.1

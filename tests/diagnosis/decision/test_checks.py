@@ -10,8 +10,8 @@ from orchestrator.diagnosis.decision.decide import decide
 from orchestrator.diagnosis.decision.economics import economics
 from orchestrator.diagnosis.decision.inputs import Known
 from orchestrator.diagnosis.decision.served_formats import formats
-from orchestrator.diagnosis.decision.served_template import template
 from orchestrator.diagnosis.decision.serving_checks import metric
+from orchestrator.diagnosis.served_template import template
 from remote_payload.schema.bench import ArgumentFact, LogLine
 from tests.diagnosis.decision.scenes import offline, served, served_of, sound, story
 from tests.support.made_bench import SHAPE, chain_histogram, made_bench, made_point, made_request, made_server

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from orchestrator.diagnosis.decision.served_template import kind_of, template
+from orchestrator.diagnosis.served_template import kind_of, template
 from remote_payload.schema.workload import MOST_EDITS, MOST_IDS, TemplateCheck, TemplateRow, TokenEdit
 from remote_payload.sglang_bench.edits import LONGEST, compared
 from tests.support.made_bench import made_bench, made_server
 
-MADE = json.loads((Path(__file__).parents[2] / "golden" / "template" / "rows.json").read_text())
+MADE = json.loads((Path(__file__).parents[1] / "golden" / "template" / "rows.json").read_text())
 WORKLOAD = made_bench([made_server()], []).workload
 
 
