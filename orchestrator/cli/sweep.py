@@ -26,6 +26,7 @@ from orchestrator.cli.options import (
 from orchestrator.cli.sweep_again import confirm, resume
 from orchestrator.cli.sweep_ending import follow_home, require_home, show_end, sweep_session, tell_problems
 from orchestrator.cli.sweep_hosts import named as named_hosts
+from orchestrator.cli.sweep_hosts import or_of_several
 from orchestrator.cli.waiting import take_wish, waiting_options
 
 
@@ -99,7 +100,7 @@ def run(file: Path | None, host_name: str, assigned: tuple[str, ...], run_id: st
         open_session(host_name, tell, accept_new=asked["accept_new"]) as session,
     ):
         job = sweeping.job_at(wanted, session)
-        require_the_same(job, asked["prune"])
+        require_the_same(job, asked["prune"], session)
         order = Order(planned=jobfile.PlannedJob(job=job, settings=wanted.settings), run_id=run_id, waiting=waiting)
         if at_times is not None:
             make_schedule(order, at_times, session, as_json=asked["as_json"])
@@ -121,6 +122,7 @@ def run(file: Path | None, host_name: str, assigned: tuple[str, ...], run_id: st
 @several_hosts_option(required=False)
 @accept_new_option
 @json_option
+@or_of_several
 def status(run_id: str, host_name: str | None, *, accept_new: bool, as_json: bool) -> None:
     """Show how far a sweep is: what is measured, what runs, what failed and why."""
     if many.is_many(run_id, host_name):
@@ -140,6 +142,7 @@ def status(run_id: str, host_name: str | None, *, accept_new: bool, as_json: boo
 @notify_option
 @accept_new_option
 @json_option
+@or_of_several
 def follow(run_id: str, host_name: str | None, *, accept_new: bool, as_json: bool) -> None:
     """Follow a sweep to its end, bring its runs home and report. Works from any laptop."""
     if many.is_many(run_id, host_name):
@@ -158,6 +161,7 @@ def follow(run_id: str, host_name: str | None, *, accept_new: bool, as_json: boo
 @notify_option
 @accept_new_option
 @json_option
+@or_of_several
 def collect(run_id: str, host_name: str | None, *, accept_new: bool, as_json: bool) -> None:
     """Bring home what has ended so far; the sweep may go on. Each start becomes a run with the sweep's tag.
 
@@ -187,6 +191,7 @@ def collect(run_id: str, host_name: str | None, *, accept_new: bool, as_json: bo
 @click.option("--grace-s", type=Seconds(0, 600), default=5.0, show_default=True, help="Between TERM and KILL.")
 @accept_new_option
 @json_option
+@or_of_several
 def cancel(run_id: str, host_name: str | None, grace_s: float, *, accept_new: bool, as_json: bool) -> None:
     """End a sweep and the start under way; what is measured stays, and `sweep resume` goes on with the rest."""
     if many.is_many(run_id, host_name):

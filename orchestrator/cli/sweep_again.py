@@ -22,6 +22,7 @@ from orchestrator.cli.options import (
     several_hosts_option,
 )
 from orchestrator.cli.sweep_ending import follow_home, show_end
+from orchestrator.cli.sweep_hosts import or_of_several
 from orchestrator.errors import UsageError
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ def again_options() -> Decorator:
 )
 @click.option("--mix-classes", is_flag=True, help="Of several hosts: move to one that is not alike.")
 @again_options()
+@or_of_several
 def resume(*, skip_failed: bool, prune: bool, dead: tuple[str, ...], mix_classes: bool, **asked: Any) -> None:
     """Measure what a sweep left: a new sweep of the points that are not measured; what still runs is waited for.
 
@@ -103,7 +105,7 @@ def resume(*, skip_failed: bool, prune: bool, dead: tuple[str, ...], mix_classes
 def confirm(*, blocks: int, seed: int, **asked: Any) -> None:
     """Measure a sweep's best three configurations afresh beside plain decoding; only that recommends one.
 
-    The best of many looks better than it is, so the runs that chose it do not judge it.
+    The best three over all loads, and the best of each load. The best of many looks better than it is, so the runs that chose it do not judge it.
     """
     if many.is_many(asked["run_id"], asked["host_name"]):
         raise UsageError(
@@ -118,7 +120,7 @@ def confirm(*, blocks: int, seed: int, **asked: Any) -> None:
         chosen = best_configurations(table_of(earlier, store))
         if not chosen:
             raise InvalidRunError(
-                f"no configuration of sweep `{earlier.record.run_id}` can be held against plain decoding at every load",
+                f"no configuration of sweep `{earlier.record.run_id}` can be held against plain decoding",
                 hint=f"`eagle3-remote sweep collect {earlier.record.run_id}` brings home what it measured; it needs "
                 "`baseline = true`",
             )

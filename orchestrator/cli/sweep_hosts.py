@@ -1,12 +1,13 @@
 """Sessions on the hosts that share a sweep: those that the user names, or those that the group is known to have."""
 
+import functools
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from orchestrator.cli.options import open_store
-from orchestrator.errors import Eagle3Error, UsageError
+from orchestrator.cli.options import open_store, tell_what_matters
+from orchestrator.errors import Eagle3Error, NotFoundError, UsageError
 
 if TYPE_CHECKING:
     from orchestrator.cli.live import Tell
@@ -70,3 +71,37 @@ def grouped(
         if len(asked) == 1 and asked[0] not in group.hosts and not errors:
             raise UsageError(f"--host: no share of sweep `{run_id}` is on: {asked[0]}")
         yield group, hosts, errors
+
+
+def or_of_several(command: Callable[..., None]) -> Callable[..., None]:
+    """The command of a sweep; one that its single `--host` does not know may be a share's, and is asked about then.
+
+    So another laptop learns of a sweep over several hosts by naming any of them.
+    """
+
+    @functools.wraps(command)
+    def with_shares(**asked: Any) -> None:
+        try:
+            command(**asked)
+        except NotFoundError:
+            if not _is_learnt(asked["run_id"], asked["host_name"], accept_new=asked["accept_new"]):
+                raise
+            command(**asked)
+
+    return with_shares
+
+
+def _is_learnt(run_id: str, host_name: str | None, *, accept_new: bool) -> bool:
+    """Whether a host that did not know of it has a share of a sweep of that name; it is known here from then on."""
+    from orchestrator import config
+    from orchestrator.store.groups import is_group
+    from orchestrator.sweep_groups.finding import found_on
+
+    if host_name is None or "," in host_name or is_group(open_store().home, run_id):
+        return False
+    with opened((host_name,), config.load(config.here()), tell_what_matters, accept_new=accept_new) as hosts:
+        try:
+            found_on(run_id, hosts, open_store())
+        except NotFoundError:
+            return False
+    return True

@@ -124,6 +124,45 @@ def test_a_power_cut_a_move_and_a_reboot(
     assert len(again) == on_disk - (5 - measured_on(hosts[0], moved_to))  # what b had told was not run again
 
 
+def test_two_laptops_do_not_both_move_what_a_dead_host_left(
+    hosts: list[NetHost], new_laptop: Callable[[str], Laptop], tmp_path: Path
+) -> None:
+    """Each to a host of its own that the other does not know, at the same moment; one of them never saw the share."""
+    a, b, c = hosts
+    first, other = new_laptop("first"), new_laptop("other")
+    a.introduce(first, "a")
+    b.introduce(first, "b")
+    a.introduce(other, "a")
+    c.introduce(other, "b")  # its `b` is another machine
+    c.introduce(other, "c")
+    file = write_sweep(tmp_path, 6, 2.0)
+    assert first.run("sweep", "run", file, "--host", "a,b", "--detach", "--run-id", "night").code == 0
+    b.cut_power()
+    assert measured_on(b, "night.h2") == 0
+    heard = other.run("sweep", "status", "night", "--host", "a")
+    assert "share 2 of 2, launched on `b`: none of the hosts asked has it" in heard.out, heard.err
+    whole = other.run("sweep", "status", "night")
+    assert (whole.code, "another root than the one that has night.h2" in whole.err) == (17, True), whole.err
+
+    both = [
+        laptop.start("sweep", "resume", "night", "--host", taker, "--host-is-dead", "b", "--detach")
+        for laptop, taker in ((first, "a"), (other, "c"))
+    ]
+    ends = [laptop.finish(process) for laptop, process in zip((first, other), both, strict=True)]
+    (lost,) = (end for end in ends if end.code)
+    told = {15: ("has the same points", "may still measure", "still runs"), 5: ("nothing is left",)}  # 5: it is done
+    assert any(words in lost.err for words in told[lost.code]), lost.err
+    followed = other.run("sweep", "follow", "night", "--host", "a,c")
+    assert followed.code == 0, followed.err
+    runs = [path for host in (a, c) for path in (host.home / ".eagle3-remote/runs").glob("night.h*.u*")]
+    asked = [json.loads(json.loads((path / "spec.json").read_text())["job_json"]) for path in runs]
+    assert sorted(one["result_bytes"] for one in asked) == [1, 2, 3, 4, 5, 6]  # each once
+    third = new_laptop("third")
+    a.introduce(third, "a")
+    over = third.run("sweep", "resume", "night", "--host", "a", "--host-is-dead", "b")
+    assert over.code in (5, 15), over.err  # nothing is left, or the one who took it is not known here
+
+
 def test_a_reboot_and_going_on_where_it_was(
     hosts: list[NetHost], new_laptop: Callable[[str], Laptop], tmp_path: Path
 ) -> None:
