@@ -82,7 +82,8 @@ def diagnose(host_name: str, **flags: Any) -> None:
     replay    what a server should accept on the very text that is served
     serve     accept length and speed of the real server, beside plain decoding
 
-    Each is an ordinary run, named after the diagnosis: the same command again goes on where it was broken off.
+    Each is an ordinary run, named after the diagnosis: the same command again goes on where it was broken off, and runs
+    anew what was cut short. --gpus leases once for all of them.
     --run-id alone goes on with a diagnosis, or shows what is home: `report --diagnosis ID` does so without its host.
     Exit code 0: a verdict, also a bad one, and `sound` (no fault, speed not judged); 3: too little to tell; else the
     error of the stage that failed.

@@ -31,7 +31,9 @@ def runs() -> None:
 
 @runs.command("list")
 @click.option("--host", metavar="NAME", help="Only runs of this host.")
-@click.option("--job", metavar="KIND", help="Only runs of this kind: standalone, bench, capture, selftest, imported.")
+@click.option(
+    "--job", metavar="KIND", help="Only runs of this kind: standalone, bench, capture, selftest, hold, imported."
+)
 @click.option("--tag", "tags", metavar="TAG", multiple=True, help="Only runs with this tag; several: with all of them.")
 @click.option("--model", metavar="TEXT", help="Only runs whose target or drafter has this in its name.")
 @click.option("--verdict", metavar="WORD", help="Only runs with this verdict, e.g. mis-wired, sound, slower.")
@@ -69,7 +71,7 @@ def _require_words(wanted: "RunFilter", known: "Sequence[RunSummary]") -> None:
     if wanted.job not in (None, *(run.job_kind for run in known)):
         from remote_payload.schema import JOB_KINDS
 
-        require_word("--job", wanted.job, {*JOB_KINDS, "sweep", "imported"})
+        require_word("--job", wanted.job, {*JOB_KINDS, "sweep", "hold", "imported"})
     if wanted.verdict is not None:
         from orchestrator.diagnosis.served_verdict import ServedVerdict
         from orchestrator.diagnosis.verdict import TopVerdict

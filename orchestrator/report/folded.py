@@ -7,6 +7,15 @@ from collections.abc import Iterable, Mapping
 UNIT = re.compile(r"(.+)\.u[0-9]+\.[0-9]+")
 """The run of a sweep's unit: the sweep, the unit, the attempt."""
 
+HOLD = re.compile(r"(.+)\.hold(?:\.[0-9]+)?")
+"""The run that holds the GPUs of a diagnosis: the diagnosis, and its number where it is not the first."""
+
+
+def diagnosis_of(run_id: str) -> str | None:
+    """The diagnosis whose GPUs a run holds, by its id; None = it is no such run."""
+    hold = HOLD.fullmatch(run_id)
+    return None if hold is None else hold[1]
+
 
 def sweep_of(run_id: str, sweeps: Iterable[str]) -> str | None:
     """The sweep among `sweeps` that a run is a unit of; None = of none of them."""

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from orchestrator.report.folded import sweep_of, unit_words
+from orchestrator.report.folded import diagnosis_of, sweep_of, unit_words
 from orchestrator.report.moments import moment
 from orchestrator.report.shown import visible
 from orchestrator.report.table import table
@@ -86,7 +86,9 @@ def cancel_json(answer: CancelAnswer) -> dict[str, Any]:
 def _run_cells(run: RunSummary, units: Mapping[str, str], *, tagged: bool) -> list[str]:
     """The result is told by its verdict, once somebody looked at it; a sweep's by its units."""
     created = _moment(run.created_unix_s)
-    result = units.get(run.run_id) or run.verdict_word or ("yes" if run.has_result else "no")
+    diagnosis = diagnosis_of(run.run_id) if run.job_kind == "hold" else None
+    held = None if diagnosis is None else f"GPUs of {diagnosis}"
+    result = units.get(run.run_id) or held or run.verdict_word or ("yes" if run.has_result else "no")
     cells = [run.run_id, run.job_kind or "", run.host or "", run.phase, created, result]
     return [*cells, " ".join(run.tags)] if tagged else cells
 

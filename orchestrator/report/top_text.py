@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from orchestrator.report.folded import diagnosis_of
 from orchestrator.report.host_text import process_words
 from orchestrator.report.table import table
 from orchestrator.report.words import UNKNOWN, age, seconds, size
@@ -72,7 +73,9 @@ def _state(use: GpuUse, now_s: float) -> str:
 
 def _holder(holder: Holder, now_s: float) -> str:
     since_s = now_s - holder.since_unix_s
-    return f"{holder.user}, {holder.run_id}, {'from now' if since_s < 0 else f'for {seconds(since_s)}'}"
+    diagnosis = diagnosis_of(holder.run_id)
+    what = holder.run_id if diagnosis is None else f"{holder.run_id} (diagnosis {diagnosis})"
+    return f"{holder.user}, {what}, {'from now' if since_s < 0 else f'for {seconds(since_s)}'}"
 
 
 def _queue(facts: TopFacts, now_s: float) -> list[str]:

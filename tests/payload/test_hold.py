@@ -144,6 +144,7 @@ def test_a_hold_that_nobody_comes_to_ends_by_itself(host: Host) -> None:
     assert "no run came for 0.2 s" in host.rig.run("d.hold").events.read_text()
 
 
+@pytest.mark.slow
 def test_a_hold_without_its_supervisor_ends_with_its_member(host: Host) -> None:
     """The worker has the lease, too, and takes no more members."""
     host.hold()
@@ -156,6 +157,7 @@ def test_a_hold_without_its_supervisor_ends_with_its_member(host: Host) -> None:
     wait_for(lambda: host.leased() == [])
 
 
+@pytest.mark.slow
 def test_what_no_hold_answers(host: Host) -> None:
     assert host.refused(host.member("d.one", within="d.nothing")).code == "lease_over"
     host.rig.launch(host.rig.spec("r1", SelftestJob(duration_s=600)))
