@@ -3,11 +3,11 @@
 import os
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from remote_payload.rundir import sync
+from remote_payload.rundir import sync, write_atomically
 
 LEFTOVER_AGE_S = 3600.0
 """Nobody takes that long over a folder: older ones belong to nobody."""
@@ -29,8 +29,10 @@ def appearing(path: Path) -> Iterator[Path]:
         sync(path.parent)
 
 
-def synced(folder: Path, *files: Path) -> None:
-    """Bring these files and the folder's entries to the disk. Raises OSError."""
+def write_together(folder: Path, files: Mapping[Path, bytes]) -> None:
+    """Write files of a folder and bring all to the disk at once: cheaper than each by itself. Raises OSError."""
+    for path, data in files.items():
+        write_atomically(path, data, durable=False)
     if os.name == "posix":
         for path in (*files, folder):
             sync(path)

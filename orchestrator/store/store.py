@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from orchestrator.errors import ClaimedError, InvalidRunError, NotFoundError, StoreError, UsageError
 from orchestrator.store import index
 from orchestrator.store.files import home_of, names_in, read_text, translated, write
-from orchestrator.store.folders import appearing, synced, vanish
+from orchestrator.store.folders import appearing, vanish, write_together
 from orchestrator.store.layout import LABELS, has_figures, is_imported, record_path
 from orchestrator.store.lock import locked
 from orchestrator.store.references import no_run, one_run
@@ -66,9 +66,7 @@ class Store:
             with appearing(run.path) as half:
                 files = {RunDir(half).spec: record_bytes(record.spec), record_path(RunDir(half)): record_bytes(record)}
                 files |= {} if labels is None else {half / LABELS: record_bytes(labels)}
-                for path, data in files.items():
-                    write(path, data, durable=False)
-                synced(half, *files)  # at once: each by itself is several times dearer
+                write_together(half, files)
         return run
 
     def update(self, record: RunRecord) -> None:
