@@ -8,6 +8,7 @@ from orchestrator.errors import ClaimedError, InvalidRunError
 from orchestrator.remote.session import HostSession
 from orchestrator.remote.verbs import new_nonce
 from orchestrator.sweep.remaining import drifted
+from orchestrator.sweep.standing import Progress
 from orchestrator.sweeping import Asked, identified
 from remote_payload.schema import IdentifyRequest, PathIdentity, SweepAttempt, SweepJob
 
@@ -24,6 +25,8 @@ def go_on(asked: Asked, session: HostSession, job: SweepJob, python: str, *, all
             f"sweep `{run_id}` still runs on {session.name}{left}",
             hint=f"`eagle3-remote sweep follow {run_id}` follows it, `sweep cancel {run_id}` ends it",
         )
+    if job.confirms is not None:
+        require_none_runs(run_id, session.name, asked.progress)
     if not job.units:
         raise InvalidRunError(f"nothing is left of sweep `{run_id}`: what it asked for is measured or left out")
     identity, found, installed = drift_of(asked, session, python)
@@ -38,6 +41,17 @@ def go_on(asked: Asked, session: HostSession, job: SweepJob, python: str, *, all
     )
 
 
+def require_none_runs(run_id: str, host: str, progress: Progress) -> None:
+    """Raise ClaimedError while a start that outlived its sweep measures: who resumes waits for it, nobody else does."""
+    runs = sorted({one.run_id or one.point_id for one in progress.standings if one.word == "running"})
+    if runs:
+        raise ClaimedError(
+            f"a start of sweep `{run_id}` outlived it and still runs on {host}, beside which nothing is measured: "
+            f"{', '.join(runs)}",
+            hint=f"`eagle3-remote attach {runs[0]}` waits for it, `cancel {runs[0]}` ends it",
+        )
+
+
 def drift_of(
     asked: Asked, session: HostSession, python: str
 ) -> tuple[tuple[PathIdentity, ...], tuple[str, ...], dict[str, str]]:
@@ -46,15 +60,7 @@ def drift_of(
     `python`: the interpreter that would go on with it.
     """
     spec, host = asked.record.spec, session.host
-    request = IdentifyRequest(
-        nonce=new_nonce(),
-        root=host.root,
-        paths=tuple(one.path for one in asked.job.identity),
-        job_json=asked.job.base_json,
-        python=python,
-        environment=dict(host.environment),
-    )
-    now = identified(session, request)
+    now = identified(session, _question(session, asked.job.base_json, python, asked.job.identity))
     found = drifted(
         asked.job,
         now.paths,
@@ -64,6 +70,24 @@ def drift_of(
         ((asked.job.installed, *measured_with(asked.job, asked.attempts)), now.installed),
     )
     return now.paths, found, now.installed
+
+
+def installed_now(session: HostSession, job_json: str, python: str) -> dict[str, str]:
+    """Versions by package where this host would run such a job with `python`; empty = nobody can tell."""
+    return identified(session, _question(session, job_json, python, ())).installed
+
+
+def _question(
+    session: HostSession, job_json: str, python: str, identity: tuple[PathIdentity, ...]
+) -> IdentifyRequest:
+    return IdentifyRequest(
+        nonce=new_nonce(),
+        root=session.host.root,
+        paths=tuple(one.path for one in identity),
+        job_json=job_json,
+        python=python,
+        environment=dict(session.host.environment),
+    )
 
 
 def measured_with(job: SweepJob, attempts: Sequence[SweepAttempt]) -> tuple[dict[str, str], ...]:

@@ -105,7 +105,8 @@ def resume(*, skip_failed: bool, prune: bool, dead: tuple[str, ...], mix_classes
 def confirm(*, blocks: int, seed: int, **asked: Any) -> None:
     """Measure a sweep's best three configurations afresh beside plain decoding; only that recommends one.
 
-    The best three over all loads, and the best of each load. The best of many looks better than it is, so the runs that chose it do not judge it.
+    The best three over all loads, and the best of each load. The best of many looks better than it is, so the runs
+    that chose it do not judge it.
     """
     if many.is_many(asked["run_id"], asked["host_name"]):
         raise UsageError(

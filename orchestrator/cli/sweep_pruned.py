@@ -7,6 +7,7 @@ from orchestrator.cli.options import open_store
 
 if TYPE_CHECKING:
     from orchestrator.compare.prediction import Prediction
+    from orchestrator.pipeline import HostSession
     from orchestrator.records import RunRecord
     from orchestrator.store import Store
     from orchestrator.sweeping import Wanted
@@ -48,17 +49,35 @@ def pruned(wanted: "Wanted", earlier: str | None, step_cost: str | None, host: s
     return found
 
 
-def require_the_same(job: "SweepJob", earlier: str | None) -> None:
-    """Refuse to prune by a sweep of other models. Raises InvalidRunError where a path leads to something else now."""
+def require_the_same(job: "SweepJob", earlier: str | None, session: "HostSession") -> None:
+    """Refuse to prune by a sweep of other models, or of other software.
+
+    Raises InvalidRunError where a path leads to something else now, or another version is installed.
+    """
+    from orchestrator import sweeping
     from orchestrator.errors import InvalidRunError
+    from orchestrator.jobfile import PlannedJob
+    from orchestrator.pipeline import Order, python_for
     from orchestrator.sweep.plan import changed_paths
+    from orchestrator.sweep.remaining import installed_anew
+    from orchestrator.sweep_going_on import installed_now, measured_with
     from remote_payload.schema import SweepJob, job_from_json
 
-    if earlier is None:
-        return
     store = open_store()
-    then = job_from_json(store.load(earlier).spec.job_json)
-    paths = [] if not isinstance(then, SweepJob) else changed_paths(then.identity, job.identity)
+    record = None if earlier is None else store.load(earlier)
+    then = None if record is None else job_from_json(record.spec.job_json)
+    if record is None or not isinstance(then, SweepJob):
+        return
+    order = Order(planned=PlannedJob(job=job, settings=()), run_id=record.run_id)
+    python = python_for(order, session, store, lambda _: None, trust=True)  # told when it is launched
+    known = measured_with(then, sweeping.known(record.run_id, store).attempts)
+    anew = installed_anew(known, installed_now(session, job.base_json, python)) if known else ()
+    if anew:
+        raise InvalidRunError(
+            f"--prune: sweep `{record.run_id}` was measured with other software: {'; '.join(anew)}",
+            hint="go without --prune: figures of other software rule nothing out",
+        )
+    paths = changed_paths(then.identity, job.identity)
     if paths:
         raise InvalidRunError(
             f"--prune: what lies under {', '.join(paths)} is another than sweep `{earlier}` measured",

@@ -1,7 +1,8 @@
 """The best points of a sweep, measured afresh: the best of many looks better than it is, so only fresh starts judge it.
 
 The three configurations whose tokens a second gain most against plain decoding, by the geometric mean over the loads,
-are run again beside plain decoding in blocks of their own, shuffled. Only what these say is recommended. Pure.
+and of each load the one that gains most there, for the recommendation is one a load, are run again beside plain
+decoding in blocks of their own, shuffled. Only what these say is recommended. Pure.
 """
 
 import dataclasses
@@ -30,13 +31,19 @@ class Recommended:
 
 
 def best_configurations(table: SweepTable, most: int = BEST) -> tuple[str, ...]:
-    """Their settings as JSON, the best first; only those that were soundly measured at every load."""
-    gains: dict[str, list[float | None]] = {}
+    """Their settings as JSON: the best over all loads, of those soundly measured at each, then the others of one load.
+
+    A point that was left out or failed at one load is no worse for that at another.
+    """
+    gains: dict[str, dict[str, float]] = {}
     for row in table.rows:
-        if not row.point.is_baseline:
-            gains.setdefault(configuration(row.point), []).append(_gain(row))
-    whole = {name: [gain for gain in some if gain is not None] for name, some in gains.items() if None not in some}
-    return tuple(sorted(whole, key=lambda name: -sum(whole[name]) / len(whole[name]))[:most])
+        gain = None if row.point.is_baseline else _gain(row)
+        if gain is not None:
+            gains.setdefault(load_of(row.point), {})[configuration(row.point)] = gain
+    loads = {load_of(point) for point in table.job.points if not point.is_baseline}
+    everywhere = [name for name in next(iter(gains.values()), {}) if all(name in gains.get(load, {}) for load in loads)]
+    whole = sorted(everywhere, key=lambda name: -sum(some[name] for some in gains.values()))[:most]
+    return tuple(dict.fromkeys((*whole, *(max(some, key=lambda name: some[name]) for some in gains.values()))))
 
 
 def confirm(job: SweepJob, sweep_id: str, chosen: Sequence[str], *, blocks: int, seed: int) -> SweepJob:

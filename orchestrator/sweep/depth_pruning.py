@@ -1,7 +1,8 @@
 """Which chains cannot win, foretold from a drafter test outside the server: its accept length at every depth. Pure.
 
 A chain of k draft steps is worth AL(k) / r(k) of plain decoding, with r given by who asks. It is left out where all of
-that interval is below the best depth's, or below plain decoding, by the margin that a sweep's own chains are judged by.
+that interval is below the best depth's of the same sweep, else alike, or below plain decoding, by the margin that a
+sweep's own chains are judged by.
 Only at one user, whose step cost r is taken to be; greedy chains of the very drafter that was tested; no trees.
 """
 
@@ -9,7 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from orchestrator.errors import InvalidRunError, UsageError
-from orchestrator.sweep.pruning import MARGIN
+from orchestrator.sweep.pruning import DEPTH, MARGIN, alike
 
 if TYPE_CHECKING:
     from orchestrator.compare.prediction import Prediction
@@ -33,13 +34,12 @@ def hopeless(told: "Prediction", draft: str, jobs: Mapping[str, Mapping[str, Any
         for depth in told.depths
         if depth.speedup is not None and depth.speedup.low is not None and depth.speedup.high is not None
     }
-    best, at = max(((low, steps) for steps, (low, _) in bounds.items()), default=(1.0, 0))
+    chains = {key: job for key, job in jobs.items() if _is_foretold(job, draft) and job.get("num_steps") in bounds}
     found: dict[str, str] = {}
-    for key, job in jobs.items():
-        steps = job.get("num_steps")
-        if not _is_foretold(job, draft) or not isinstance(steps, int) or steps not in bounds:
-            continue
-        most = bounds[steps][1]
+    for key, job in chains.items():
+        rivals = (int(one["num_steps"]) for one in chains.values() if alike(one, job, DEPTH))  # itself among them
+        best, at = max((bounds[steps][0], steps) for steps in rivals)
+        most = bounds[int(job["num_steps"])][1]
         if most * (1 + MARGIN) < max(best, 1.0):
             rival = f"{at} steps reach at least {best:.2f}x" if best >= 1 else "plain decoding is 1x"
             found[key] = (

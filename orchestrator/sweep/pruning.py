@@ -66,6 +66,20 @@ def settings_over(base: Mapping[str, Any], point: SweepPoint) -> dict[str, Any]:
     return value
 
 
+def is_as_asked(settings: Mapping[str, Any], served: Mapping[str, str | None]) -> bool:
+    """Whether a server drafted as many steps, as wide, as its point says, for all that is known of it.
+
+    One that SGLang set otherwise, or lets change while it runs, bounds no other depth.
+    """
+    if served.get("speculative_adaptive") == "true":
+        return False
+    for key in ("num_steps", "eagle_topk"):
+        value = served.get(f"speculative_{key}")
+        if value is not None and settings.get(key) is not None and value != str(settings[key]):
+            return False
+    return True
+
+
 def propose(measured: Sequence[Chain], candidates: Mapping[str, Mapping[str, Any]]) -> tuple[Proposal, ...]:
     """The hopeless ones of the `candidates`, whole jobs by point id."""
     found = (_judged(point_id, settings, measured) for point_id, settings in candidates.items())
@@ -86,20 +100,20 @@ def _judged(point_id: str, settings: Mapping[str, Any], measured: Sequence[Chain
     steps = settings.get("num_steps")
     if not isinstance(steps, int) or settings.get("eagle_topk") != 1 or settings.get("temperature") != 0:
         return None
-    plain = next((one for one in measured if one.is_baseline and _alike(one.settings, settings, SPECULATION)), None)
+    plain = next((one for one in measured if one.is_baseline and alike(one.settings, settings, SPECULATION)), None)
     if plain is None or plain.speed_tok_s.high is None:
         return None
     chains = {
         int(one.settings["num_steps"]): one
         for one in measured
-        if not one.is_baseline and _alike(one.settings, settings, DEPTH) and one.settings.get("num_steps") is not None
+        if not one.is_baseline and alike(one.settings, settings, DEPTH) and one.settings.get("num_steps") is not None
     }
     deeper = min((depth for depth in chains if depth > steps), default=None)
     if deeper is None or any(_is_cheaper(one, plain) for one in chains.values()):
         return None
     length = min(steps + 1.0, _ends(chains[deeper])[1])
     verifies, source = _most_verifies(chains, plain.speed_tok_s.high, steps)
-    rivals = [one for one in measured if _alike(one.settings, settings, (*SPECULATION, "repeats"))]
+    rivals = [one for one in measured if alike(one.settings, settings, (*SPECULATION, "repeats"))]
     best = max((one.speed_tok_s.low for one in rivals if one.speed_tok_s.low is not None), default=0.0)
     most = length * verifies
     if most * (1 + MARGIN) >= best:
@@ -147,5 +161,6 @@ def truncated_length(histogram: Sequence[int], steps: int) -> float | None:
     return 1 + sum(count * min(accepted, steps) for accepted, count in enumerate(histogram)) / total if total else None
 
 
-def _alike(a: Mapping[str, Any], b: Mapping[str, Any], but: Sequence[str]) -> bool:
+def alike(a: Mapping[str, Any], b: Mapping[str, Any], but: Sequence[str]) -> bool:
+    """Whether two whole jobs are the same, but for these settings."""
     return all(a.get(key) == b.get(key) for key in {*a, *b} if key not in but)

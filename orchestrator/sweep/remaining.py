@@ -19,9 +19,11 @@ def remaining(
 ) -> SweepJob:
     """The units of what is left, in their order; no unit: nothing is left.
 
-    `skip_failed` leaves out what failed; that, and `hopeless` points, by id, are skipped with their reason.
+    `skip_failed` leaves out what failed; that, and `hopeless` points, by id, are skipped with their reason. Of these
+    one that runs stays: nobody else would wait for it, and the next start would be measured beside it.
     """
-    pruned = hopeless or {}
+    running_now = {one.point_id for one in progress.standings if one.word == "running"}
+    pruned = {point: reason for point, reason in (hopeless or {}).items() if point not in running_now}
     standings = {(one.point_id, one.block): one for one in progress.standings}
     failed: list[tuple[str, Standing]] = []
     units: list[SweepUnit] = []

@@ -21,7 +21,7 @@ from orchestrator.compare.statistics.unpaired import estimate
 from orchestrator.compare.stats import Estimate
 from orchestrator.records.measurement import Measurement, MeasurementSet
 from orchestrator.sweep.points import LOADS
-from orchestrator.sweep.pruning import Chain, Proposal, propose, settings_of
+from orchestrator.sweep.pruning import Chain, Proposal, is_as_asked, propose, settings_of
 from orchestrator.sweep.shares import rest
 from orchestrator.sweep.standing import Progress, Standing
 from remote_payload.schema import SweepJob, SweepPoint
@@ -45,6 +45,8 @@ class Row:
     """What speaks against its measurements, a sentence each."""
     histogram: tuple[int, ...] = ()
     """Verify steps by accepted drafts, over its blocks; empty = not known."""
+    served: Mapping[str, str | None] = dataclasses.field(default_factory=dict)
+    """What its servers really ran with, by argument; empty = not known."""
 
     @property
     def measured(self) -> int:
@@ -73,10 +75,12 @@ class SweepTable:
         found = []
         for row in self.rows:
             speed, length = row.figures.get(SPEED), row.figures.get(ACCEPT_LENGTH)
-            if speed is not None and speed.value is not None and not row.invalid:
+            settings = settings_of(self.job, row.point)
+            is_sound = speed is not None and speed.value is not None and not row.invalid
+            if speed is not None and is_sound and is_as_asked(settings, row.served):
                 found.append(
                     Chain(
-                        settings=settings_of(self.job, row.point),
+                        settings=settings,
                         is_baseline=row.point.is_baseline,
                         speed_tok_s=speed,
                         accept_length=length,
@@ -113,6 +117,7 @@ def table(
             against_plain=compared.get(point.point_id),
             invalid=whole[point.point_id].invalid if point.point_id in whole else (),
             histogram=whole[point.point_id].histogram if point.point_id in whole else (),
+            served={one.name: one.value for one in whole[point.point_id].arguments} if point.point_id in whole else {},
         )
         for point in job.points
         if progress.of_point(point.point_id)

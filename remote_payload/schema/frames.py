@@ -3,7 +3,6 @@
 A frame line is exactly the nonce, a space, the JSON and a newline; every other line of stdout is noise.
 """
 
-import dataclasses
 from typing import Literal
 
 from remote_payload.schema.capture_rule import WiringFacts
@@ -136,12 +135,11 @@ class NextFrame(Record):
 
 
 class IdentifyFrame(Record):
-    """Answer of `identify`, in the order of the paths asked for."""
+    """Answer of `identify`, in the order of the paths asked for; versions by package, none = unknown, or not asked."""
 
     kind: Literal["identify"] = "identify"
     paths: tuple[PathIdentity, ...]
-    installed: dict[str, str] = dataclasses.field(default_factory=dict)
-    """Versions by package, for the job asked about; empty = unknown, or not asked."""
+    installed: dict[str, str]
 
 
 class TellFrame(Record):

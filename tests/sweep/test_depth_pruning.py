@@ -69,6 +69,15 @@ def test_what_it_does_not_speak_of_stays(changes: dict[str, Any]) -> None:
     assert set(hopeless(told((0.5, 0.6), (1.5, 1.6)), "/d", jobs)) == {"a"}
 
 
+def test_a_depth_that_the_sweep_has_not_beats_none_of_its_points() -> None:
+    deep = told((1.1, 1.2), (1.3, 1.4), (2.0, 2.1))
+    assert set(hopeless(deep, "/d", {"a": job(1), "b": job(2), "c": job(3)})) == {"a", "b"}
+    assert set(hopeless(deep, "/d", {"a": job(1), "b": job(2)})) == {"a"}
+    assert hopeless(deep, "/d", {"a": job(1)}) == {}
+    other = {"server_args": ["--tp", "2"]}  # another target's speed: another plain decoding
+    assert hopeless(deep, "/d", {"a": job(1), "c": job(3, **other)}) == {}
+
+
 def test_without_a_cost_or_with_another_drafter_nothing_is_said() -> None:
     with pytest.raises(InvalidRunError, match="nobody what a speculative step costs"):
         hopeless(told((1.0, 1.1), cost=None), "/d", {"a": job(1)})

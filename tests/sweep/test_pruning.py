@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestrator.compare.stats import Estimate
-from orchestrator.sweep.pruning import MARGIN, Chain, nothing_said, propose, truncated_length
+from orchestrator.sweep.pruning import MARGIN, Chain, is_as_asked, nothing_said, propose, truncated_length
 
 PLAIN_TOK_S = 90.0
 
@@ -147,6 +147,47 @@ def test_nothing_is_said_of_trees_of_other_loads_of_other_drafters_and_of_deeper
     # A step cheaper than a plain one: the baseline is in doubt, and with it every bound.
     assert propose([plain(), measured(hits, 3, 0.5, 0.01)], {"one": job(1)}) == ()
     assert len(propose(known, {"one": job(1)})) == 1
+
+
+def test_two_depths_bracket_a_chain_by_the_ends_of_their_intervals() -> None:
+    """Plain 90 [89.1, 90.9]; one step 160 [158.4, 161.6] at 1.9 [1.881, 1.919]: at most 161.6 / 1.881 = 85.91 a second."""
+    one, best = chain(1, 160.0, 1.9), chain(1, 200.0, 1.9, eagle_topk=4)  # a tree may be the best: at least 198
+    (found,) = propose([plain(), one, chain(5, 100.0, 2.0), best], {"three": job(3)})
+    assert round(found.most_tok_s, 1) == round(2.02 * 161.6 / 1.881, 1) == 173.5
+    assert found.best_tok_s == 198.0
+    # By 3 accepted tokens instead of 2.02 it may reach 257.7, and nothing is said.
+    assert propose([plain(), one, chain(5, 100.0, 3.0), best], {"three": job(3)}) == ()
+    # 5 % under the best is not enough: 2.24 * 1.01 * 85.91 = 194.4.
+    assert propose([plain(), one, chain(5, 100.0, 2.24), best], {"three": job(3)}) == ()
+
+
+def test_at_a_rate_of_requests_that_all_can_serve_nothing_is_ruled_out() -> None:
+    """Everybody's tokens a second are those that were asked for."""
+    rate = {"concurrency": [], "request_rate": [0.5]}
+    shallow, deep = chain(1, PLAIN_TOK_S, 1.8, **rate), chain(5, PLAIN_TOK_S, 3.2, **rate)
+    assert propose([plain(**rate), shallow, deep], {str(steps): job(steps, **rate) for steps in (2, 3, 4)}) == ()
+
+
+def test_only_what_is_alike_is_a_rival_or_a_bound() -> None:
+    known = [plain(), chain(6, 300.0, 3.5)]
+    assert len(propose(known, {"one": job(1)})) == 1
+    for changes in ({"seed": 2}, {"prompts": "/other"}, {"server_args": ["--tp", "2"]}, {"max_new_tokens": 8}):
+        assert propose(known, {"one": job(1, **changes)}) == ()
+    slow = [plain(), chain(6, 100.0, 3.5), chain(6, 300.0, 3.5, server_args=["--tp", "2"])]
+    assert propose(slow, {"one": job(1)}) == ()  # two graphics cards are another race
+    quantized = chain(6, 100.0, 3.5, draft_quantization="fp8")
+    assert propose([plain(), quantized, chain(1, 300.0, 1.9, eagle_topk=8)], {"one": job(1)}) == ()
+
+
+def test_a_server_that_drafted_otherwise_than_it_was_asked_to_bounds_nothing() -> None:
+    asked = job(3)
+    assert is_as_asked(asked, {})
+    assert is_as_asked(asked, {"speculative_num_steps": "3", "speculative_eagle_topk": "1"})
+    assert not is_as_asked(asked, {"speculative_num_steps": "1"})
+    assert not is_as_asked(asked, {"speculative_num_steps": "2 / 3"})  # from block to block
+    assert not is_as_asked(asked, {"speculative_eagle_topk": "4"})
+    assert not is_as_asked(asked, {"speculative_num_steps": "3", "speculative_adaptive": "true"})
+    assert is_as_asked(job(None), {"speculative_num_steps": "3"})
 
 
 def test_a_truncated_histogram() -> None:

@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 
 from orchestrator import sweeping
 from orchestrator.config import Config
+from orchestrator.errors import ClaimedError
 from orchestrator.sweep.file import from_table
 from orchestrator.sweep.plan import Circumstances, plan, point_id
 from orchestrator.sweep.remaining import drifted, remaining
 from orchestrator.sweep.standing import progress_of
-from orchestrator.sweep_going_on import measured_with
+from orchestrator.sweep_going_on import measured_with, require_none_runs
 from remote_payload.schema import BenchJob, PathIdentity, PointOutcome, SweepAttempt, SweepJob, job_of_unit
 from remote_payload.sweep.outcome import ends_of_loads
 from remote_payload.sweep.wanted import Wanted, job_for
@@ -149,6 +150,27 @@ def test_what_is_left_of_a_start_has_its_own_loads_and_a_running_one_is_adopted(
     (left_out,) = (one for one in without.skipped if one not in job.skipped)
     assert json.loads(left_out.changes_json)["concurrency"] == 4
     assert left_out.reason == "it failed in block 0 (s.u.0); left out by --skip-failed"
+
+
+def test_a_start_that_still_runs_is_waited_for_though_it_cannot_win_and_nothing_is_confirmed_beside_it() -> None:
+    job = planned(repeats=2)
+    units = [unit for unit in job.units if json.loads(unit.changes_json).get("num_steps") == 1]
+    runs, open_yet = units
+    outcomes = tuple(PointOutcome(point_id=point, end="not_reached") for point in runs.points)
+    attempt = SweepAttempt(
+        unit_id=runs.unit_id, attempt=0, run_id="s.u.0", block=0, phase="running", points=outcomes, started_unix_s=0.0
+    )
+    progress = progress_of(job, [attempt], "lost")
+    left = remaining(job, "s", progress, hopeless=dict.fromkeys(runs.points, "cannot win"))
+    adopted = next(unit for unit in left.units if unit.unit_id == runs.unit_id)
+    assert (adopted.points, adopted.adopt) == (runs.points, "s.u.0")
+    assert [one for one in left.skipped if one not in job.skipped] == []
+    with pytest.raises(ClaimedError, match=r"a start of sweep `s` outlived it and still runs on gpu1, .*: s\.u\.0"):
+        require_none_runs("s", "gpu1", progress)
+    quiet = progress_of(job, [dataclasses.replace(attempt, phase="lost")], "lost")
+    require_none_runs("s", "gpu1", quiet)
+    pruned = remaining(job, "s", quiet, hopeless=dict.fromkeys(runs.points, "cannot win"))
+    assert not {runs.unit_id, open_yet.unit_id} & {unit.unit_id for unit in pruned.units}
 
 
 def test_drift_is_told_by_what_drifted() -> None:

@@ -1,9 +1,11 @@
 """The table of a sweep from measurements, half-way and whole; what is confirmed, and what is not."""
 
 import dataclasses
+import json
 from typing import Any
 
 from orchestrator import sweeping
+from orchestrator.compare.stats import Estimate
 from orchestrator.config import Config
 from orchestrator.records.measurement import Fact, Measurement, MeasurementSet, Series
 from orchestrator.report.sweep_table import table_json, table_text
@@ -12,8 +14,17 @@ from orchestrator.sweep.file import from_table
 from orchestrator.sweep.plan import Circumstances, plan
 from orchestrator.sweep.remaining import remaining
 from orchestrator.sweep.standing import progress_of
-from orchestrator.sweep.table import SweepTable, table
-from remote_payload.schema import BenchJob, Failure, PointOutcome, SweepAttempt, SweepJob, SweepUnit, job_of_unit
+from orchestrator.sweep.table import Row, SweepTable, table
+from remote_payload.schema import (
+    BenchJob,
+    Failure,
+    PointOutcome,
+    SweepAttempt,
+    SweepJob,
+    SweepPoint,
+    SweepUnit,
+    job_of_unit,
+)
 
 BASE = {"model": "/m", "draft": "/d", "eagle_topk": 1, "concurrency": [1, 4]}
 FILE: dict[str, Any] = {"job": "bench", "repeats": 3, "base": BASE, "grid": {"num_steps": [1, 2, 3, 4, 6]}}
@@ -39,7 +50,8 @@ def measurement(job: BenchJob, users: int, run_id: str, luck: float) -> Measurem
         series.append(Series(**accept, level="prompt", keys=keys, y=(30.0,) * 8, x=(10.0,) * 8))
     side = "spec" if job.speculates else "plain"
     case = (Fact(name="side", value=side), Fact(name="concurrency", value=str(users)))
-    return Measurement(case=case, series=tuple(series), histogram=histogram)
+    arguments = (Fact(name="model_path", value="/m"),)
+    return Measurement(case=case, series=tuple(series), arguments=arguments, histogram=histogram)
 
 
 def repeated(item: Measurement, repeats: int) -> Measurement:
@@ -136,6 +148,48 @@ def test_the_whole_table_and_its_best_three_measured_afresh() -> None:
     value = table_json(confirmed)
     best = [row for row in confirmed.rows if '"num_steps": 3' in row.point.changes_json]
     assert [one["point_id"] for one in value["recommended"]] == [row.point.point_id for row in best]
+
+
+def gained(like: Row, changes: str, gain: float | None) -> Row:
+    """A point that gains so much against plain decoding; None = it failed."""
+    assert like.against_plain is not None
+    told = None if gain is None else dataclasses.replace(like.against_plain, change=Estimate(value=gain, rows=3))
+    return Row(point=SweepPoint(point_id=changes, changes_json=changes), standings=(), figures={}, against_plain=told)
+
+
+def test_the_best_of_each_load_is_confirmed_beside_the_best_three_of_all() -> None:
+    """Gains at 1 and at 32 users: `a` is the best alone, and third to none over both; `f` failed at 32, `g` at 1."""
+    gains = {"a": (2.0, -0.6), "b": (0.5, 0.5), "c": (0.6, 0.3), "d": (0.4, 0.4), "e": (0.1, 0.1), "f": (0.9, None)}
+    gains["g"] = (None, 0.6)
+    whole = night(planned(), 12)
+    like = next(row for row in whole.rows if row.against_plain is not None)
+    rows = [
+        gained(like, json.dumps({"draft": name, "concurrency": users}), gain)
+        for name, some in gains.items()
+        for users, gain in zip((1, 32), some, strict=True)
+    ]
+    job = dataclasses.replace(whole.job, points=tuple(row.point for row in rows))
+    whole = dataclasses.replace(whole, job=job, rows=tuple(rows))
+    chosen = [json.loads(one)["draft"] for one in best_configurations(whole)]
+    assert chosen == ["b", "c", "d", "a", "g"]  # 1.5 * 1.5, 1.6 * 1.3, 1.4 * 1.4; 3.0 alone, 1.6 alone
+    # A point that was left out at one load does not pass for the mean over both.
+    left_out = tuple(row for row in rows if row.point.changes_json != '{"draft": "f", "concurrency": 32}')
+    assert len(left_out) == len(rows) - 1
+    assert [
+        json.loads(one)["draft"] for one in best_configurations(dataclasses.replace(whole, rows=left_out))
+    ] == chosen
+
+
+def test_a_chain_whose_server_drafted_otherwise_tells_nothing_of_other_depths() -> None:
+    half = night(planned(), 18)
+    assert len(half.chains) == 12
+    otherwise = {"speculative_num_steps": "1"}
+    rows = tuple(
+        dataclasses.replace(row, served=otherwise if '"num_steps": 6' in row.point.changes_json else {})
+        for row in half.rows
+    )
+    assert len(dataclasses.replace(half, rows=rows).chains) == 10
+    assert half.rows[0].served == {"model_path": "/m"}  # as its server told it
 
 
 def test_nothing_is_recommended_of_one_start_each() -> None:
