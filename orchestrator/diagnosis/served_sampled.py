@@ -1,11 +1,7 @@
-"""K19: greedy against sampled answers to the same prompts of the same server, beside what theory lets one expect.
+"""K19: greedy against sampled answers to the same prompts of one start, beside what theory lets one expect.
 
-SGLang verifies by the target's probabilities alone: a draft of target probability p (after temperature, top-k, top-p)
-is accepted with min(1, p / threshold_acc), or surely where p is at least threshold_single; both are 1 unless set, and
-then the answers are exactly the target's own draws. So the share of accepted first drafts is the mean of p where greedy
-decoding has 1 for the likeliest token and 0 for others. Where `--speculative-use-rejection-sampling` is set it is the
-sum over tokens of min(p, q), q the drafter's. On CPU, XPU and most of ROCm verification is greedy at any temperature
-(speculative/eagle_utils.py of SGLang 0.5.23).
+On CPU, XPU and most of ROCm SGLang verifies greedily at any temperature (speculative/eagle_utils.py of 0.5.23): there
+only the first token, which the prefill gives, is drawn.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,6 +10,7 @@ from dataclasses import replace
 from orchestrator.compare.served import LoadFigures, ServedFigures, effective
 from orchestrator.compare.stats import Estimate, paired_difference, pooled_ratio
 from orchestrator.diagnosis.finding import CheckResult, Evidence, Subject, count, figure
+from orchestrator.diagnosis.sampling_theory import Expected, expected, first_share, meaning
 from orchestrator.diagnosis.served import SEVERITIES, ServedDiagnosis
 from remote_payload.schema.bench import BenchResult, RequestSample, ServerFacts
 
@@ -25,8 +22,6 @@ LEAST_ALIKE = 3
 """Answers that begin alike, from which on it counts that all are equal to the end."""
 LEAST_TOKENS = 8
 """Tokens that such an answer has at least."""
-THRESHOLDS = ("speculative_accept_threshold_single", "speculative_accept_threshold_acc")
-REJECTION = "speculative_use_rejection_sampling"
 
 
 def with_sampled(
@@ -69,7 +64,7 @@ def _compared(
         figure("accept length, greedy", pooled_ratio(*sums[1]), "tokens"),
         figure(f"accept length, temperature {temperature:g}", pooled_ratio(*sums[0]), "tokens"),
         *_first_drafts("greedy: the share of first drafts that are the likeliest token", cold.requests),
-        *_first_drafts(f"temperature {temperature:g}: {_meaning(server)}", sampled),
+        *_first_drafts(f"temperature {temperature:g}: {meaning(server)}", sampled),
     )
     alike, same = _alike(cold.requests, sampled)
     if alike >= LEAST_ALIKE and same == alike:
@@ -80,18 +75,26 @@ def _compared(
             needs=f"{LEAST_ALIKE} answers that begin with the greedy one's token",
             evidence=evidence,
         )
-    return _told(difference, temperature, evidence, server)
+    return _told(difference, temperature, evidence, server, expected(cold.requests, sampled, server))
 
 
 def _told(
-    difference: Estimate, temperature: float, evidence: tuple[Evidence, ...], server: ServerFacts | None
+    difference: Estimate,
+    temperature: float,
+    evidence: tuple[Evidence, ...],
+    server: ServerFacts | None,
+    theory: Expected | None,
 ) -> CheckResult:
     value, low, high = difference.value, difference.low, difference.high
     if value is None or low is None or high is None:
         return SAMPLING.cannot_tell("too few prompts for an interval", needs="5 prompts or more", evidence=evidence)
     text = f"accept length {value:+.2f} [{low:+.2f}, {high:+.2f}] at temperature {temperature:g} against greedy"
+    if theory is not None:
+        evidence = (*evidence, *theory.evidence)
+        if theory.is_beyond:
+            return _beyond(text, evidence)
+        text += theory.words
     if high < 0 and value < -LARGE:
-        expected = _meaning(server)
         found = SAMPLING.finding(
             f"sampling costs acceptance: {text}",
             severity="note",
@@ -99,7 +102,7 @@ def _told(
             evidence=evidence,
             remedy=(
                 f"to be expected in kind: drafts are the drafter's likeliest tokens, and the share that is accepted is "
-                f"{expected}; serve a lower temperature, fewer steps, or a drafter trained on sampled answers",
+                f"{meaning(server)}; serve a lower temperature, fewer steps, or a drafter trained on sampled answers",
                 f"judge what speculation is worth at temperature {temperature:g} (--temperature), if that is served",
             ),
             refuted_by="the same fall of accept length on other prompts being absent",
@@ -108,6 +111,17 @@ def _told(
     if low > -LARGE:
         return SAMPLING.passed(f"sampling costs no more than {LARGE:g}: {text}", evidence)
     return SAMPLING.cannot_tell(f"cannot tell: {text}", needs="more prompts", evidence=evidence)
+
+
+def _beyond(text: str, evidence: tuple[Evidence, ...]) -> CheckResult:
+    return SAMPLING.finding(
+        f"sampling accepts more first drafts than the target's own draws allow: {text}",
+        severity="minor",
+        cause="engine",
+        evidence=evidence,
+        remedy=("hold sampled answers against plain decoding at the same temperature: they may not be the target's",),
+        refuted_by="a share of accepted first drafts of at most half of one plus the greedy share",
+    )
 
 
 def _not_drawn(device: str, alike: int, temperature: float, evidence: tuple[Evidence, ...]) -> CheckResult:
@@ -125,28 +139,14 @@ def _not_drawn(device: str, alike: int, temperature: float, evidence: tuple[Evid
     )
 
 
-def _meaning(server: ServerFacts | None) -> str:
-    """What the share of accepted first drafts is, in theory."""
-    if server is not None and effective(server, REJECTION) is True:
-        return "the mean over positions of sum min(p, q), p the target's and q the drafter's probabilities"
-    values = [1.0 if server is None else effective(server, name) for name in THRESHOLDS]
-    if any(isinstance(value, (int, float)) and value < 1 for value in values):
-        return "the mean of min(1, p / threshold_acc), p the target's probability of the draft"
-    return "the mean of the target's probability of the draft"
-
-
 def _device(server: ServerFacts | None) -> str:
     return "" if server is None else str(effective(server, "device") or "")
 
 
 def _first_drafts(name: str, requests: Sequence[RequestSample]) -> Iterator[Evidence]:
-    """Steps that accepted one draft or more, of all steps; the prompt is the cluster."""
-    told = [item for item in requests if item.histogram and sum(item.histogram)]
-    if told:
-        hits = [sum((item.histogram or ())[1:]) for item in told]
-        yield figure(
-            f"first draft accepted, {name}", pooled_ratio(hits, [sum(item.histogram or ()) for item in told]), "share"
-        )
+    share = first_share(requests)
+    if share is not None:
+        yield figure(f"first draft accepted, {name}", share, "share")
 
 
 def _by_prompt(requests: Sequence[RequestSample]) -> dict[int, tuple[int, int]]:

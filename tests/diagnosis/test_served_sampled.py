@@ -8,6 +8,7 @@ import pytest
 
 from orchestrator.compare.served import served_figures
 from orchestrator.diagnosis.finding import CheckResult
+from orchestrator.diagnosis.sampling_theory import expected
 from orchestrator.diagnosis.served import diagnose_served
 from orchestrator.diagnosis.served_sampled import sampled_checks, with_sampled
 from remote_payload.schema.bench import BenchResult, RequestSample, SampledLoad
@@ -46,7 +47,9 @@ def test_a_fall_is_told_with_what_theory_expects() -> None:
     (found,) = judged(COLD, answers(2, (0.5, 0.4, 0.3), ids=1), {"device": "cuda"})
     assert (found.check, found.outcome, found.severity) == ("K19", "finding", "note")
     assert "at temperature 0.8 against greedy" in found.summary
-    difference, greedy, sampled, first, drawn = found.evidence
+    difference, greedy, sampled, first, drawn, least, most = found.evidence
+    assert (least.value, most.value) == (pytest.approx(0.51, abs=0.05), pytest.approx(0.63, abs=0.05))
+    assert "to be expected of a target that gives its likeliest token a probability of 0." in found.summary
     assert difference.n == 24
     assert difference.value == pytest.approx((sampled.value or 0) - (greedy.value or 0))  # type: ignore[operator]
     assert first.value == pytest.approx(0.8, abs=0.05)
@@ -55,6 +58,36 @@ def test_a_fall_is_told_with_what_theory_expects() -> None:
     assert found.effect == pytest.approx(-float(difference.value or 0))
     (other,) = judged(COLD, answers(2, (0.5, 0.4, 0.3), ids=1), {"speculative_use_rejection_sampling": True})
     assert "sum min(p, q)" in other.remedy[0]
+    (tree,) = judged(COLD, answers(2, (0.5, 0.4, 0.3), ids=1), {"speculative_eagle_topk": 4})
+    assert "the tree's first drafts" in tree.remedy[0]
+    assert "to be expected of a target" not in tree.summary  # of a chain alone
+
+
+def test_one_certainty_of_the_target_is_found_again() -> None:
+    """Made by theory: the likeliest token is drafted in 70 % and has probability 0.6, else the draft has 0.2."""
+    draws = random.Random(5)
+    sharp, hot = [], []
+    for prompt in range(24):
+        named = [draws.random() < 0.7 for _ in range(200)]
+        taken = [draws.random() < (0.6 if hit else 0.2) for hit in named]
+        for some, which in ((sharp, named), (hot, taken)):
+            some.append(made_request(0, prompt, histogram=(200 - sum(which), sum(which)), index=prompt))
+    found = expected(sharp, hot, None)
+    assert found is not None
+    assert found.least < 0.6 < found.most
+    assert (found.least, found.most) == (pytest.approx(0.47, abs=0.02), pytest.approx(0.686, abs=0.02))
+    assert not found.is_beyond
+
+
+def test_more_than_the_targets_own_draws_allow_is_a_fault() -> None:
+    (found,) = judged(answers(1, (0.5, 0.4, 0.3)), answers(2, (0.9, 0.8, 0.7), ids=1))
+    assert (found.severity, found.cause) == ("minor", "engine")
+    assert "more first drafts than the target's own draws allow" in found.summary
+    alarms = 0
+    for seed in range(50):  # at the very bound: half of one plus the greedy share
+        pair = answers(seed, (0.6,), prompts=10), answers(900 + seed, (0.8,), ids=1, prompts=10)
+        alarms += any("more first drafts" in item.summary for item in judged(*pair))
+    assert alarms <= 3
 
 
 def test_no_fall_passes_and_too_few_prompts_cannot_tell() -> None:
