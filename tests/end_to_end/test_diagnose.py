@@ -3,6 +3,7 @@
 import json
 import shutil
 import signal
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from orchestrator.demo.stage import DATA
 from tests.support.answering_server import RECORDED_META, AnsweringServer, Reply
 from tests.support.laptop import Done, Laptop
+from tests.support.made_sglang import write_sglang
 from tests.support.patience import wait_for
 from tests.support.sshd import running_sshd
 
@@ -82,39 +84,34 @@ def test_the_same_command_again_runs_nothing(scene: Scene, first: Done) -> None:
     assert [run["run_id"] for run in tagged] == ["d1.offline"]
 
 
-def test_the_override_is_named_though_nothing_was_served(scene: Scene, first: Done) -> None:
-    """The very first look tells it; the drafter test, which is home, is not run again."""
+def test_the_first_look_names_the_override_and_all_is_told_again_without_the_host(scene: Scene, first: Done) -> None:
+    """The host's SGLang is a source that cannot run; the drafter test, which is home, is not run again."""
     assert first.code == 0
-    shape = ("--num-steps=1", "--eagle-topk=1", "--num-draft-tokens=16")
+    home = scene.story.parent
+    write_sglang(home / "packages" / "sglang", "LlamaForCausalLM")
+    python = home / "python-with-sglang"
+    python.write_text(f'#!/bin/sh\nPYTHONPATH="{home}/packages" exec "{sys.executable}" "$@"\n')
+    python.chmod(0o755)
+    shape = ("--num-steps=1", "--eagle-topk=1", "--num-draft-tokens=16", f"--server-python={python}")
     done = scene.diagnose("d1", *scene.words(), *shape)
     assert done.code == 0, done.err
     told = " ".join(done.out.split())
     assert "also parameters" in told
     assert "asked for 16 draft tokens, the server will run with 2" in told
+    assert "the server does not come up with this drafter: before layer 0 there is no residual to add" in told
     assert "--speculative-num-draft-tokens 2" in told
     assert "not known yet: what the running server feeds, what it accepts and how fast it is, whether" in told
     assert len(done.out.splitlines()) <= 24
 
-
-def test_it_is_told_again_without_its_host_and_goes_on_by_its_id(scene: Scene, first: Done, tmp_path: Path) -> None:
-    told = first.objects[-1]
-    out = scene.laptop.run("report", "--diagnosis", "d1", "--format", "json")
-    again = json.loads(out.out)
-    assert out.code == 0, out.err
-    assert (again["verdict"], again["stages"], again["fix"]["config"]) == (
-        "wiring",
-        told["stages"],
-        told["fix"]["config"],
-    )
-    page = scene.laptop.run("report", "--diagnosis", "d1", "--redact", "--out", str(tmp_path / "page.html"))
-    assert page.code == 0, page.err
-    assert str(scene.story) not in (tmp_path / "page.html").read_text()
-    shown = scene.diagnose("d1")
-    assert (shown.code, "WIRING" in shown.out, "connected" in shown.err) == (0, True, False)
-    assert "step-1 accuracy, as served" in scene.diagnose("d1", "--verbose").out
-    unknown = scene.laptop.run("report", "--diagnosis", "d11")
+    again = json.loads(scene.laptop.run("report", "--diagnosis", "d1", "--format", "json").out)
+    assert (again["verdict"], again["stages"]) == ("wiring", first.objects[-1]["stages"])
+    (override,) = (item for item in again["findings"] if item["check"] == "K13")
+    assert "9.9.9: its source does so at topk 1" in {one["value"] for one in override["evidence"]}
+    shown = scene.diagnose("d1", "--verbose")
+    assert (shown.code, "connected" in shown.err) == (0, False)
+    assert "step-1 accuracy, as served" in shown.out
+    unknown = scene.laptop.run("report", "--diagnosis", "d11", "--redact")
     assert (unknown.code, "did you mean d1" in unknown.err) == (6, True)
-    assert scene.laptop.run("report", "last", "--diagnosis", "d1").code == 2
 
 
 def test_nothing_private_is_told_or_written(scene: Scene, first: Done, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""A package `sglang` whose source says what a drafter is fed; it cannot be imported, and need not be."""
+"""A package `sglang` whose source says what a drafter is fed and how many tokens it drafts; it cannot be imported."""
 
 from pathlib import Path
 
@@ -45,6 +45,15 @@ def read(draft):
     except Exception:
         eagle_aux_hidden_state_layer_ids = None
 """
+_ARGUMENTS = """
+def _auto_choose_speculative_params(self, arch):
+    return (3, 1, 4)
+
+
+def check(args):
+    if args.speculative_eagle_topk == 1:
+        warn("speculative_num_draft_tokens is adjusted to speculative_num_steps + 1 when topk == 1")
+"""
 
 
 def write_sglang(folder: Path, target_class: str = "OurForCausalLM") -> None:
@@ -52,6 +61,8 @@ def write_sglang(folder: Path, target_class: str = "OurForCausalLM") -> None:
     files = {
         "srt/models/ours.py": _SETTER.replace("OurForCausalLM", target_class),
         "srt/model_executor/model_runner.py": _READER,
+        "srt/server_args.py": _ARGUMENTS,
+        "__init__.py": "raise ImportError('this source cannot run')\n",
         "version.py": '__version__ = "9.9.9"\n',
     }
     for name, text in files.items():
