@@ -70,6 +70,10 @@ def _still_going(folder: ScheduleDir, run_id: str) -> str | None:
     for earlier in reversed(folder.run_ids()):
         try:
             state = current_state(RunDir(folder.root / "runs" / earlier))
+            if state is not None and state.slurm is not None and not state.is_terminal:
+                from remote_payload.slurm.settle import in_the_end  # noqa: PLC0415 - few hosts have a Slurm
+
+                state = in_the_end(RunDir(folder.root / "runs" / earlier))
         except (Refusal, OSError):
             continue
         if earlier != run_id and state is not None and not state.is_terminal:

@@ -62,6 +62,22 @@ def told(run: RunDir, state: RunState, job: SlurmJob, wait_s: float | None = Non
     return state
 
 
+def in_the_end(run: RunDir) -> RunState | None:
+    """The state for whoever looks seldom: where Slurm says that the run is over, waits until that has stood."""
+    state = read_state(run)
+    if state is None or state.is_terminal or state.slurm is None:
+        return state
+    answer, of = look(run.path.parent.parent, state.slurm, fresh=True), state.slurm.job_id
+    parts = [
+        known for one, known in answer.jobs.items() if of in (one, one.partition("_")[0]) and known.view is not None
+    ]
+    if answer.problem is None and parts and all(known.view is not None and known.view.is_over for known in parts):
+        stood_s = answer.polled_unix_s - max(known.since_unix_s for known in parts)
+        time.sleep(max(0.0, patience_s(state.slurm) - stood_s))
+        look(run.path.parent.parent, state.slurm, fresh=True)
+    return told(run, read_state(run) or state, state.slurm)
+
+
 def settle(run: RunDir, view: JobView) -> RunState:
     """The final state: its supervisor's if there is one by now, else one by Slurm's word. Raises Refusal."""
     state = read_state(run)

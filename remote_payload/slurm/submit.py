@@ -15,12 +15,13 @@ from remote_payload.claim import remove_unstarted
 from remote_payload.failure import JobFailure, job_failure
 from remote_payload.refusal import Refusal, disk_refusal
 from remote_payload.rundir import RunDir
-from remote_payload.runstate import advance, current_state, run_at
+from remote_payload.runstate import advance, current_state, read_state, run_at
 from remote_payload.schema import RunSpec, RunState, SweepJob, job_from_json
-from remote_payload.schema.slurm import JOB_ID, SlurmJob, SlurmSettings
+from remote_payload.schema.slurm import SlurmJob, SlurmSettings
 from remote_payload.schema.waiting import Waiting
 from remote_payload.slurm import secrets as kept
 from remote_payload.slurm.elements import elements_of
+from remote_payload.slurm.texts import job_id_in
 from remote_payload.slurm.tools import NoAnswerError, SlurmError, ask
 from remote_payload.waiting import start_of
 
@@ -37,7 +38,7 @@ def submit(run: RunDir, spec: RunSpec, values: dict[str, str], archive: Path) ->
     try:
         words = sbatch_words(run, spec, settings, elements)
         kept.keep(root, spec.run_id, values)
-        told = ask(words, settings.answer_s, script=script_of(run, archive)).strip()
+        job_id = _id_told(ask(words, settings.answer_s, script=script_of(run, archive)))
     except (SlurmError, OSError, JobFailure) as problem:
         if isinstance(problem, NoAnswerError):
             _take_back(run, settings)
@@ -47,9 +48,11 @@ def submit(run: RunDir, spec: RunSpec, values: dict[str, str], archive: Path) ->
             raise disk_refusal(problem, f"keep the secrets of {spec.run_id}") from None
         words_of = problem.failure.message if isinstance(problem, JobFailure) else str(problem)
         raise Refusal("supervisor_did_not_start", f"not submitted: {words_of}", _HINT) from None
-    job_id = told.splitlines()[-1].partition(";")[0] if told else ""
-    if JOB_ID.fullmatch(job_id) is None:
-        raise Refusal("supervisor_did_not_start", f"sbatch did not tell a job id: {told!r}", "`squeue` shows your jobs")
+    taken = read_state(run)
+    if taken is not None:  # by the job of an earlier launch, whose launcher did not live to say so
+        with contextlib.suppress(SlurmError):
+            ask(["scancel", "--quiet", job_id], settings.answer_s)
+        return taken
     job = SlurmJob(
         job_id=job_id,
         submitted_unix_s=time.time(),
@@ -71,6 +74,14 @@ def _require_none_to_wait_for(run: RunDir, spec: RunSpec) -> None:
         remove_unstarted(run)
         hint = "resume once it has ended, and what it measured counts; `eagle3-remote cancel RUN` ends it"
         raise Refusal("sweep_goes_on", f"a start of the earlier sweep may still go on: {', '.join(going)}", hint)
+
+
+def _id_told(told: str) -> str:
+    """The job's id in what sbatch, or a wrapper of the site's around it, prints. Raises NoAnswerError without one."""
+    found = job_id_in(told)
+    if found is None:
+        raise NoAnswerError(f"sbatch did not tell a job id: {told.strip()[-200:]!r}")
+    return found
 
 
 def _take_back(run: RunDir, settings: SlurmSettings) -> None:

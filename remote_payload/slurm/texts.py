@@ -33,6 +33,7 @@ PHASES: dict[str, RunPhase] = {
 """What the end of a job is for a run that left no final state of its own; every other end is `lost`."""
 
 _EXIT = re.compile(r"(\d+):(\d+)")
+_SUBMITTED = re.compile(r"(?:Submitted batch job )?([0-9]+)(?:;[A-Za-z0-9_.-]+)?")
 _FIELD = re.compile(r"(?:^|\s)([A-Za-z][A-Za-z0-9_/:*]*)=")
 
 
@@ -63,6 +64,13 @@ class JobView:
         if self.signal:
             text += f", signal {self.signal}"
         return text + (f", on {self.node}" if self.node else "")
+
+
+def job_id_in(told: str) -> str | None:
+    """The job's id in what `sbatch --parsable` printed, `ID` or `ID;CLUSTER`, the last such line; or its long form."""
+    lines = [line.strip() for line in told.splitlines()]
+    found = [match[1] for line in lines if (match := _SUBMITTED.fullmatch(line)) is not None]
+    return found[-1] if found else None
 
 
 def read_squeue(text: str) -> dict[str, JobView]:

@@ -3,6 +3,13 @@
 import os
 from collections.abc import Sequence
 
+UNANSWERED = (
+    "Unable to contact slurm controller",
+    "Socket timed out",
+    "Zero Bytes were transmitted or received",
+    "Message receive failure",
+)
+"""Of slurm_errno.c: the question was asked, or may have been, and what became of it is unknown."""
 ELSEWHERE = ("/opt/slurm/bin", "/usr/local/slurm/bin", "/usr/local/bin", "/cm/shared/apps/slurm/current/bin")
 
 
@@ -48,7 +55,7 @@ def ask(words: Sequence[str], answer_s: float, script: str | None = None) -> str
         raise RefusedError(f"cannot run `{words[0]}`: {error.strerror} (PATH: {search_path()})") from None
     if done.returncode != 0:
         said = (done.stderr.strip() or done.stdout.strip() or f"exit code {done.returncode}").replace("\n", "; ")
-        if "Unable to contact slurm controller" in said or "Socket timed out" in said:
+        if any(words in said for words in UNANSWERED):
             raise NoAnswerError(f"Slurm's controller does not answer ({said})")
         raise RefusedError(f"{words[0]}: {said}")
     return done.stdout

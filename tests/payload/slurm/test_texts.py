@@ -6,7 +6,16 @@ import pytest
 
 from remote_payload.schema.slurm import SlurmPartition, SlurmSettings, problem_of, seconds_of
 from remote_payload.slurm.batch import why_ended
-from remote_payload.slurm.texts import GOING, JobView, read_config, read_sacct, read_scontrol, read_sinfo, read_squeue
+from remote_payload.slurm.texts import (
+    GOING,
+    JobView,
+    job_id_in,
+    read_config,
+    read_sacct,
+    read_scontrol,
+    read_sinfo,
+    read_squeue,
+)
 
 SQUEUE = """\
 1|CANCELLED|node1|None
@@ -153,3 +162,18 @@ def test_time_limits_in_all_of_slurms_forms(limit: str, seconds: float) -> None:
 def test_settings_that_slurm_would_not_understand_are_refused(settings: dict[str, object]) -> None:
     with pytest.raises(ValueError, match=r"slurm\."):
         SlurmSettings(**settings)
+
+
+@pytest.mark.parametrize(
+    ("told", "job_id"),
+    [
+        ("1234\n", "1234"),
+        ("1234;second\n", "1234"),
+        ("Welcome to 2 clusters\n1234\nplease mind the quota: 12\n", "1234"),  # by a wrapper of the site's
+        ("Submitted batch job 1234\n", "1234"),
+        ("", None),
+        ("job 1234 accepted", None),
+    ],
+)
+def test_the_job_that_sbatch_tells(told: str, job_id: str | None) -> None:
+    assert job_id_in(told) == job_id
