@@ -5,6 +5,7 @@ from orchestrator.diagnosing.asked import Asked
 from orchestrator.diagnosing.attempts import is_attempt
 from orchestrator.diagnosis.decision.economics import NO_SPEED
 from orchestrator.diagnosis.decision.inputs import EarlierCost
+from orchestrator.errors import InvalidRunError, StoreError
 from orchestrator.report.bench_content import BenchReport
 from orchestrator.review import review
 from orchestrator.store import Store
@@ -18,7 +19,7 @@ MOST_READ = 3
 
 
 def earlier_cost(asked: Asked, config: Config, store: Store, host: str) -> EarlierCost | None:
-    """None where no such benchmark has an interval of r. Raises JobFileError, StoreError where a run is broken."""
+    """None where no such benchmark has an interval of r. Raises JobFileError, StoreError."""
     job = asked.serve(config).job
     if not isinstance(job, BenchJob):
         return None
@@ -35,7 +36,10 @@ def earlier_cost(asked: Asked, config: Config, store: Store, host: str) -> Earli
         past = job_from_json(record.spec.job_json)
         if not isinstance(past, BenchJob) or any(getattr(past, name) != getattr(job, name) for name in SAME):
             continue
-        report = review(store, record).bench
+        try:
+            report = review(store, record).bench
+        except (InvalidRunError, StoreError):  # a broken run of another day keeps nobody from this diagnosis
+            continue
         found = None if report is None else cost_in(run.run_id, report)
         if found is not None:
             return found
