@@ -12,8 +12,7 @@ from orchestrator.records.group import GroupShare, SweepGroup
 from orchestrator.remote.session import HostSession
 from orchestrator.remote.verbs import new_nonce
 from orchestrator.several_hosts import Several
-from remote_payload.schema.frames import TellFrame
-from remote_payload.schema.group import TellRequest, ToldShare
+from remote_payload.schema.group import TellFrame, TellRequest, ToldShare
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,7 @@ from typing import Literal
 
 from remote_payload.schema.capture_rule import WiringFacts
 from remote_payload.schema.corrected import CorrectFrame
-from remote_payload.schema.group import ToldShare
+from remote_payload.schema.group import TellFrame
 from remote_payload.schema.hold import HoldFacts
 from remote_payload.schema.host import HostFacts
 from remote_payload.schema.housekeeping import GcItem, GcTotals
@@ -140,17 +140,6 @@ class IdentifyFrame(Record):
     kind: Literal["identify"] = "identify"
     paths: tuple[PathIdentity, ...]
     installed: dict[str, str]
-
-
-class TellFrame(Record):
-    """Answer of `tell`, in the order in which the host was told."""
-
-    kind: Literal["tell"] = "tell"
-    shares: tuple[ToldShare, ...]
-    here: tuple[str, ...]
-    """Those of them that are runs of this host."""
-    place: str | None
-    """Tells this root from every other, also of another host that goes by the same name; None = it cannot be kept."""
 
 
 class HoldFrame(Record):

@@ -3,6 +3,8 @@
 What no host of a group knows of another it could not refuse; so every share is told to all that answer.
 """
 
+from typing import Literal
+
 from remote_payload.schema.record import Record
 from remote_payload.schema.run import Setting, require_run_id
 
@@ -48,3 +50,14 @@ class TellRequest(Record):
     def __post_init__(self) -> None:
         for run_id in (self.group_id, *self.withdrawn):
             require_run_id(run_id)
+
+
+class TellFrame(Record):
+    """Answer of `tell`, in the order in which the host was told."""
+
+    kind: Literal["tell"] = "tell"
+    shares: tuple[ToldShare, ...]
+    here: tuple[str, ...]
+    """Those of them that are runs of this host."""
+    place: str | None
+    """Tells this root from every other, also of another host that goes by the same name; None = it cannot be kept."""

@@ -20,8 +20,7 @@ from remote_payload.place import place_of
 from remote_payload.refusal import Refusal, disk_refusal
 from remote_payload.rundir import RunDir
 from remote_payload.schema import EndFrame, RunSpec, SchemaError, SweepJob, from_json, job_from_json, to_json
-from remote_payload.schema.frames import TellFrame
-from remote_payload.schema.group import TellRequest, ToldShare
+from remote_payload.schema.group import TellFrame, TellRequest, ToldShare
 from remote_payload.schema.record import Record
 from remote_payload.sweep.succession import require_over
 

@@ -22,8 +22,7 @@ from remote_payload.schema import (
     SweepUnit,
     to_json,
 )
-from remote_payload.schema.frames import TellFrame
-from remote_payload.schema.group import TellRequest, ToldShare
+from remote_payload.schema.group import TellFrame, TellRequest, ToldShare
 from remote_payload.schema.sweep import SweepShare
 from remote_payload.sweep import group_ledger
 from tests.payload.rig import NONCE
