@@ -58,7 +58,7 @@ def record_of(order: Order, session: HostSession, python: str) -> RunRecord:
         python=python,
         payload_sha256=session.payload_sha256,
         environment=dict(session.host.environment),
-        secret_names=tuple(session.host.secrets),
+        secret_names=() if planned.job.kind == "hold" else tuple(session.host.secrets),
         deadline_s=order.deadline_s or (None if planned.job.kind in OF_OTHERS else session.host.deadline_s),
         launched_by=f"{getpass.getuser()}@{platform.node()}",
         created_unix_s=time.time(),

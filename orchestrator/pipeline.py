@@ -178,7 +178,7 @@ def _launch_and_follow(
         nonce=new_nonce(),
         root=session.host.root,
         spec=record.spec,
-        secrets=values,
+        secrets={name: values[name] for name in record.spec.secret_names},
         follow=not order.detach,
         until_running=early,
     )

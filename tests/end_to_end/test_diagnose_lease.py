@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 import signal
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -139,6 +140,52 @@ def test_who_stops_waiting_leaves_the_queue(scene: Scene) -> None:
         scene.smi.say(TWO_GPUS)
     assert (done.code, "the place in the queue is given up" in done.err) == (9, True)
     assert scene.runs("w1") == {"w1.hold": "cancelled"}
+
+
+@pytest.mark.slow
+def test_the_lease_of_a_laptop_that_died_waiting_is_taken_over(scene: Scene) -> None:
+    scene.smi.say(TWO_GPUS, apps="GPU-aaaa, 99999999, 100\nGPU-bbbb, 99999998, 100\n")
+    try:
+        dying = scene.laptop.start(*scene.words("t1", "--gpus=1", "--when-free"))
+        wait_for_phase(scene.host, "t1.hold", "queued")
+        dying.kill()
+        scene.laptop.finish(dying)
+        assert phase(scene.host, "t1.hold") == "queued"
+        again = scene.laptop.start(*scene.words("t1", "--gpus=1", "--when-free"))
+        assert again.stderr is not None
+        assert any("lease: t1.hold is taken over" in line for line in again.stderr)
+    finally:
+        scene.smi.say(TWO_GPUS)
+    done = scene.laptop.finish(again)
+    assert done.code == 3, done.err  # one request tells nothing
+    assert scene.runs("t1") == {"t1.hold": "succeeded", "t1.serve": "succeeded"}
+
+
+@pytest.mark.slow
+def test_a_lease_that_is_lost_is_taken_anew_for_the_next_stage(scene: Scene) -> None:
+    """Supervisor and worker of the hold are killed under a stage, which goes on; gc takes all of it away afterwards."""
+    first = scene.laptop.start(*scene.words("g1", f"--model={TARGET}", "--gpus=1"))
+    with kept_running(scene.host, "g1.capture"):
+        state = json.loads(state_file(scene.host, "g1.hold").read_text())
+        for pid in (state["supervisor_pid"], state["worker_pid"]):
+            os.kill(pid, signal.SIGKILL)
+    done = scene.laptop.finish(first)
+    assert done.code == 30, done.err
+    assert "g1.hold is over (lost); the GPUs are asked for again" in done.err
+    assert scene.spec("g1.serve")["within"] == "g1.hold.2"
+    assert scene.runs("g1") == {
+        "g1.hold": "lost",
+        "g1.hold.2": "succeeded",
+        "g1.capture": "failed",
+        "g1.serve": "succeeded",
+    }
+    told = scene.laptop.run("attach", "g1.hold", "--host", "gpu1")
+    assert (told.code, "its supervisor is gone" in told.err) == (25, True)
+    shown = scene.laptop.run("runs", "show", "g1.hold.2")
+    assert (shown.code, "hold, succeeded" in shown.out) == (0, True)
+    freed = scene.laptop.run("gc", "--host", "gpu1", "--older-than", "0s", "--runs", "--apply")
+    assert freed.code == 0, freed.err
+    assert scene.runs("g1") == {}
 
 
 @pytest.mark.slow

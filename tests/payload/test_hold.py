@@ -1,5 +1,6 @@
 """One lease for several runs: who may use it, who ends with it, and when it ends by itself."""
 
+import dataclasses
 import os
 import time
 from pathlib import Path
@@ -45,8 +46,8 @@ class Host:
     def member(self, run_id: str, body: str = "", *, within: str = "d.hold") -> RunSpec:
         return self.rig.spec(run_id, python=self.rig.worker(f"worker-{run_id}", SEEN + body), within=within)
 
-    def begin(self, spec: RunSpec) -> Frame:
-        (frame,) = self.rig.launch(spec)
+    def begin(self, spec: RunSpec, **secrets: str) -> Frame:
+        (frame,) = self.rig.launch(spec, secrets=secrets)
         return frame
 
     def refused(self, spec: RunSpec) -> ErrorFrame:
@@ -97,6 +98,17 @@ def test_members_use_one_lease_one_after_the_other_and_the_end_gives_it_back(hos
     refused = host.refused(host.member("d.three"))
     assert (refused.code, "d.hold" in refused.message) == ("lease_over", True)
     assert not host.rig.run("d.three").path.exists()
+
+
+def test_a_members_secret_goes_through_the_door_and_to_no_disk(host: Host) -> None:
+    host.hold()
+    body = "assert os.environ['TOKEN'] == 'hunter' + str(2)"
+    host.begin(dataclasses.replace(host.member("d.one", body), secret_names=("TOKEN",)), TOKEN="hunter2")
+    host.ended("d.one")
+    assert host.phase("d.one") == "succeeded"
+    written = [path.read_bytes() for path in (host.rig.root / "runs").rglob("*") if path.is_file()]
+    assert written
+    assert not any(b"hunter2" in data for data in written)
 
 
 def test_a_member_that_runs_keeps_a_hold_that_is_told_to_end_and_one_more_may_come(host: Host) -> None:
