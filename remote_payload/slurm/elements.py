@@ -43,10 +43,13 @@ def patience_s(job: SlurmJob) -> float:
 
 def elements_of(spec: RunSpec) -> int | None:
     """How many elements the array of a sweep has; None for any other run."""
-    if spec.job_kind != "sweep":
-        return None
-    job = job_from_json(spec.job_json)
-    return min(len(job.units), LARGEST_ARRAY) if isinstance(job, SweepJob) else None
+    return min(units_of(spec), LARGEST_ARRAY) if spec.job_kind == "sweep" else None
+
+
+def units_of(spec: RunSpec) -> int:
+    """How many units a sweep has; any other run is one."""
+    job = job_from_json(spec.job_json) if spec.job_kind == "sweep" else None
+    return len(job.units) if isinstance(job, SweepJob) else 1
 
 
 def unbegun(run: RunDir, state: RunState, attempts: Sequence[SweepAttempt]) -> tuple[SweepAttempt, ...]:

@@ -5,6 +5,7 @@ run directory, as for every run.
 """
 
 import contextlib
+import math
 import os
 import shlex
 import sys
@@ -17,10 +18,10 @@ from remote_payload.refusal import Refusal, disk_refusal
 from remote_payload.rundir import RunDir
 from remote_payload.runstate import advance, current_state, read_state, run_at
 from remote_payload.schema import RunSpec, RunState, SweepJob, job_from_json
-from remote_payload.schema.slurm import SlurmJob, SlurmSettings
+from remote_payload.schema.slurm import SlurmJob, SlurmSettings, seconds_of
 from remote_payload.schema.waiting import Waiting
 from remote_payload.slurm import secrets as kept
-from remote_payload.slurm.elements import elements_of
+from remote_payload.slurm.elements import elements_of, units_of
 from remote_payload.slurm.texts import job_id_in
 from remote_payload.slurm.tools import NoAnswerError, SlurmError, ask
 from remote_payload.waiting import start_of
@@ -118,7 +119,7 @@ def sbatch_words(run: RunDir, spec: RunSpec, settings: SlurmSettings, elements: 
         "gres": gres,
         "account": settings.account,
         "qos": settings.qos,
-        "time": settings.time,
+        "time": time_of(settings.time, units_of(spec), elements),
         "cpus-per-task": settings.cpus,
         "mem": settings.mem,
     }
@@ -130,6 +131,16 @@ def sbatch_words(run: RunDir, spec: RunSpec, settings: SlurmSettings, elements: 
     if jobs:
         words.append(f"--dependency=afterany:{':'.join(jobs)}")
     return [*words, *settings.options]
+
+
+def time_of(limit: str | None, units: int, elements: int | None) -> str | None:
+    """The time limit of a job: that of a unit, times the units that an element has in turn. In one of Slurm's forms."""
+    in_turn = 1 if elements is None else -(-units // elements)
+    seconds = None if limit is None else seconds_of(limit)
+    if seconds is None or in_turn == 1:
+        return limit
+    minutes = math.ceil(seconds * in_turn / 60)
+    return f"{minutes // 1440}-{minutes // 60 % 24:02}:{minutes % 60:02}:00"
 
 
 def _forerunner(run: RunDir, run_id: str) -> str | None:

@@ -9,6 +9,7 @@ from remote_payload.runstate import advance
 from remote_payload.schema import RunState, to_json
 from remote_payload.schema.slurm import SlurmJob, SlurmSettings
 from remote_payload.slurm.settle import in_the_end
+from remote_payload.slurm.submit import time_of
 from tests.payload.rig import Rig, of_kind
 
 SETTINGS = SlurmSettings(poll_s=1.0, answer_s=5.0)
@@ -32,6 +33,24 @@ def tool(folder: Path, name: str, body: str) -> None:
     path = folder / name
     path.write_text(f'#!/bin/sh\necho "{name} $@" >> {folder}/asked\n{body}\n')
     path.chmod(0o755)
+
+
+@pytest.mark.parametrize(
+    ("limit", "units", "elements", "told"),
+    [
+        (None, 5000, 1000, None),
+        ("10", 1000, 1000, "10"),
+        ("10", 1001, 1000, "0-00:20:00"),
+        ("8:00:00", 5000, 1000, "1-16:00:00"),
+        ("1:30", 2001, 1000, "0-00:05:00"),  # whole minutes, as Slurm counts
+        ("UNLIMITED", 5000, 1000, "UNLIMITED"),
+        ("10", 1, None, "10"),
+    ],
+)
+def test_an_element_has_the_time_of_all_its_units(
+    limit: str | None, units: int, elements: int | None, told: str | None
+) -> None:
+    assert time_of(limit, units, elements) == told
 
 
 def test_what_was_submitted_without_an_id_told_is_taken_back(rig: Rig, tools: Path) -> None:
