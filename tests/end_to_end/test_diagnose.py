@@ -216,3 +216,34 @@ def test_the_fix_is_written_once_and_beside_the_drafter(scene: Scene) -> None:
     shown = scene.diagnose("d5", *words)
     assert "before and after are not compared" in shown.out
     assert "\u202e" not in shown.out + shown.err
+
+
+@pytest.mark.slow
+def test_what_can_be_said_without_weights_rows_or_the_right_server(scene: Scene, tmp_path: Path) -> None:
+    bare = scene.story / "target_without_weights"
+    bare.mkdir()
+    shutil.copy(scene.story / "target" / "config.json", bare)
+    words = scene.words()[1:]
+    told = scene.diagnose("b1", f"--model={bare}", *words)
+    assert (told.code, "the target's folder has no *.safetensors" in told.out) == (30, True), told.err
+    assert "the same command with --again" in told.out
+
+    pair = (f"--model={scene.story / 'target'}", f"--draft={scene.story / 'drafter_std'}")
+    shape = ("--num-steps=1", "--eagle-topk=1", "--num-draft-tokens=16")
+    told = scene.diagnose("b2", *pair, *shape)  # no rows
+    assert (told.code, "PARAMETERS: not what was asked for (not certain yet)" in told.out) == (0, True), told.err
+    assert "--host gpu1" in " ".join(told.out.split())
+
+    prompts = tmp_path / "prompts.jsonl"
+    prompts.write_text('{"input_ids": [5, 6, 7], "n_prompt_tokens": 2}\n')
+    with AnsweringServer() as server:
+        server.info = {**server.info, "model_path": "/elsewhere/other-model"}
+        told = scene.diagnose("b3", *pair, f"--attach-url={server.url}", f"--prompts={prompts}")
+    assert (told.code, "serves another model: /elsewhere/other-model" in " ".join(told.out.split())) == (20, True)
+
+    long = b'{"error": {"message": "The input (2000 tokens) is longer than the context length (1024 tokens)."}}'
+    with AnsweringServer() as server:
+        server.info = {**server.info, "model_path": str(scene.story / "target")}
+        server.replies = [Reply(status=400, body=long)]
+        told = scene.diagnose("b4", *pair, f"--attach-url={server.url}", f"--prompts={prompts}")
+    assert (told.code, "longer than the context length" in " ".join(told.out.split())) == (20, True)
