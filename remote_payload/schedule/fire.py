@@ -14,7 +14,7 @@ from remote_payload.runstate import current_state
 from remote_payload.schedule.folder import ScheduleDir
 from remote_payload.schedule.history import at_this_moment, note, note_steps_and_missed
 from remote_payload.schedule.times import last_until, use_the_systems_zone
-from remote_payload.schema import LaunchRequest, SchemaError
+from remote_payload.schema import LaunchRequest, RunSpec, SchemaError, SweepJob, from_json, to_json
 from remote_payload.schema.cron import parse_cron
 from remote_payload.schema.schedule import Occasion, Schedule
 
@@ -53,7 +53,7 @@ def _fired(folder: ScheduleDir, schedule: Schedule, archive: Path, now_s: float)
     going = None if schedule.overlap else _still_going(folder, run_id)
     if going is not None:
         return at_this_moment(what="skipped", due_unix_s=due_s, why=f"{going} is not over yet")
-    spec = dataclasses.replace(schedule.spec, run_id=run_id, created_unix_s=float(due_s))
+    spec, other = _as_it_lies(dataclasses.replace(schedule.spec, run_id=run_id, created_unix_s=float(due_s)))
     os.environ.update({"PATH": schedule.path, **schedule.slurm})
     if spec.slurm is not None:  # sbatch runs here, in cron's environment; what a worker needs it gets by itself
         os.environ.update(spec.environment)
@@ -61,8 +61,19 @@ def _fired(folder: ScheduleDir, schedule: Schedule, archive: Path, now_s: float)
         begin(LaunchRequest(nonce="fire", root=str(folder.root), spec=spec, follow=False), folder.root, archive)
     except (Refusal, SchemaError) as error:
         return at_this_moment(what="failed", due_unix_s=due_s, run_id=run_id, why=str(error))
-    late = f"{now_s - due_s:.0f} s late" if now_s - due_s > LATE_S else None
-    return at_this_moment(what="fired", due_unix_s=due_s, run_id=run_id, why=late)
+    words = [f"{now_s - due_s:.0f} s late"] if now_s - due_s > LATE_S else []
+    words += [f"other than when the schedule was made: {', '.join(other)}"] if other else []
+    return at_this_moment(what="fired", due_unix_s=due_s, run_id=run_id, why="; ".join(words) or None)
+
+
+def _as_it_lies(spec: RunSpec) -> tuple[RunSpec, tuple[str, ...]]:
+    """A sweep by the models that lie there at this time, and the paths that hold others than when it was planned."""
+    if spec.job_kind != "sweep":
+        return spec, ()
+    from remote_payload.sweep.reidentified import as_it_lies  # noqa: PLC0415 - for sweeps alone
+
+    job, other = as_it_lies(from_json(SweepJob, spec.job_json))
+    return dataclasses.replace(spec, job_json=to_json(job)) if other else spec, other
 
 
 def _still_going(folder: ScheduleDir, run_id: str) -> str | None:

@@ -12,14 +12,17 @@ import pytest
 
 from remote_payload import processes
 from remote_payload.refusal import Refusal
+from remote_payload.runstate import read_spec
 from remote_payload.schedule import calls, crontab, engines
 from remote_payload.schedule.folder import ScheduleDir
 from remote_payload.schedule.history import at_this_moment, note
-from remote_payload.schema import SelftestJob, to_json
+from remote_payload.schema import PathIdentity, SelftestJob, SweepJob, from_json, to_json
 from remote_payload.schema.schedule import Occasion, Schedule, ScheduleRequest
 from remote_payload.schema.slurm import SlurmSettings
 from remote_payload.schema.waiting import Waiting
+from remote_payload.sweep.identity import digest_of
 from tests.payload.rig import NONCE, Rig
+from tests.payload.sweep.test_sweep import sweep_of
 from tests.support.engines import crontab_at, environment, made, systemctl_at
 from tests.support.made_smi import MadeSmi
 from tests.support.patience import wait_for
@@ -155,6 +158,26 @@ def test_slurm_is_asked_as_the_login_asks_it(rig: Rig, tmp_path: Path, table: Pa
     for line in ("SLURM_CONF=/etc/other/slurm.conf", "SBATCH_ACCOUNT=lab", "LD_LIBRARY_PATH=/opt/slurm/lib"):
         assert line in seen
     assert "s3cret" not in folder_of(rig).record.read_text()
+
+
+@pytest.mark.slow
+def test_a_sweep_is_known_by_the_models_that_lie_there_when_it_is_fired(rig: Rig, tmp_path: Path, table: Path) -> None:
+    draft = tmp_path / "draft"
+    draft.write_text("v1")
+    job = sweep_of({})
+    job = dataclasses.replace(job, identity=(PathIdentity(path=str(draft), digest=digest_of(str(draft))),))
+    spec = rig.spec("nightly", job_kind="sweep", job_json=to_json(job))
+    ask(rig, tmp_path, "add", cron="0 22 * * *", spec=spec)
+    draft.write_text("v2, trained meanwhile")
+    due_now(rig)
+    assert fire(rig, tmp_path).returncode == 0
+    (run_id,) = folder_of(rig).run_ids()
+    wait_for(lambda: rig.state(run_id).phase == "succeeded")
+    ran = from_json(SweepJob, read_spec(rig.run(run_id)).job_json)
+    assert ran.identity[0].digest == digest_of(str(draft))
+    assert ran.points[0].point_id not in ("p0", "")
+    told = show(rig, tmp_path, history=True).history[-1]
+    assert (told.what, told.why) == ("fired", f"other than when the schedule was made: {draft}")
 
 
 def test_gpus_that_the_host_will_never_have_are_refused(rig: Rig, tmp_path: Path, table: Path) -> None:

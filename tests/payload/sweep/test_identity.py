@@ -1,11 +1,15 @@
 """What lies under a path: a model that was replaced in its place is another."""
 
+import dataclasses
 import os
 from pathlib import Path
 
 import pytest
 
+from remote_payload.schema import PathIdentity
 from remote_payload.sweep.identity import digest_of
+from remote_payload.sweep.reidentified import as_it_lies
+from tests.payload.sweep.test_sweep import sweep_of
 
 
 def test_whatever_changes_in_a_folder_changes_its_identity(tmp_path: Path) -> None:
@@ -49,3 +53,22 @@ def test_links_of_a_hubs_cache_are_followed_and_what_is_not_there_has_none(
     assert digest_of("~/blob") is not None
     assert digest_of("org/model") is None
     assert digest_of("\0") is None
+
+
+def test_a_sweep_that_is_launched_later_is_known_by_what_lies_there_then(tmp_path: Path) -> None:
+    draft = tmp_path / "draft"
+    draft.write_text("v1")
+    planned = dataclasses.replace(
+        sweep_of({}, {"duration_s": 1}),
+        identity=(PathIdentity(path=str(draft), digest=digest_of(str(draft))), PathIdentity(path="/none", digest=None)),
+    )
+    assert as_it_lies(planned) == (planned, ())
+    draft.write_text("another")
+    later, other = as_it_lies(planned)
+    assert other == (str(draft),)
+    assert later.identity[0].digest == digest_of(str(draft)) != planned.identity[0].digest
+    ids = [point.point_id for point in later.points]
+    assert len({*ids, "p0", "p1"}) == 4
+    assert [unit.points for unit in later.units] == [(ids[0],), (ids[1],)]
+    assert as_it_lies(planned) == (later, other)  # the same models, the same ids
+    assert as_it_lies(later) == (later, ())
