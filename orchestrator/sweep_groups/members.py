@@ -175,8 +175,12 @@ def _asked(session: HostSession, share: GroupShare, group_id: str, store: Store)
     try:
         asked = sweeping.ask(session, share.share_id, store, THINKS_S)
     except NotFoundError as error:
-        place = None if share.place is None else telling.tell(session, group_id).place
-        if place in (None, share.place):
+        heard = telling.tell(session, group_id)
+        if share.share_id in heard.gone:
+            return HostNotReadyError(
+                f"{share.share_id} was on it, and `gc` took it away: the laptop that brought it home goes on with it"
+            )
+        if None in (share.place, heard.place) or heard.place == share.place:
             return error
         return HostNotReadyError(
             f"another root than the one that has {share.share_id} ({share.destination}): two machines by one name, "

@@ -6,6 +6,7 @@ Nothing is decided by what an earlier look said: a removal looks again at the ru
 import os
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from remote_payload.claim import absolute_root
@@ -20,6 +21,7 @@ from remote_payload.rundir import RunDir
 from remote_payload.schema import EndFrame, PulseFrame
 from remote_payload.schema.frames import GcFrame
 from remote_payload.schema.housekeeping import GcItem, GcRequest, GcTotals
+from remote_payload.sweep.group_ledger import note_gone
 
 PULSE_S = 2.0
 A_FRAME = 200
@@ -135,6 +137,7 @@ class _Round:
             elif thing.other is not None:
                 put += self._payload(thing)
             else:
+                self._note_shares(thing.runs)
                 put += self._units(thing.runs, thing.kind)
         except OSError as error:
             return f"{error.strerror}: {error.filename}"
@@ -142,6 +145,13 @@ class _Round:
             return refusal.message
         problems = [problem for path in reversed(put) if (problem := delete(path, self.tick)) is not None]
         return problems[0] if problems else None
+
+    def _note_shares(self, runs: Sequence[Found]) -> None:
+        """Who is asked for a share of a sweep over several hosts must not say that it never began."""
+        for run in runs:
+            if run.is_sweep and run.spec is not None:
+                with suppress(Refusal):  # a full disk must not keep `gc` from making room
+                    note_gone(run.spec, self._root / "runs")
 
     def _units(self, runs: Sequence[Found], kind: str = "run") -> list[Path]:
         """Runs out of every listing. A sweep's own run is the first: what it leaves names all that is to follow."""

@@ -59,5 +59,7 @@ class TellFrame(Record):
     shares: tuple[ToldShare, ...]
     here: tuple[str, ...]
     """Those of them that are runs of this host."""
+    gone: tuple[str, ...] = ()
+    """Those that were, until `gc` took them away."""
     place: str | None
     """Tells this root from every other, also of another host that goes by the same name; None = it cannot be kept."""

@@ -12,6 +12,7 @@ import functools
 import os
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from remote_payload.claim import absolute_root
@@ -28,41 +29,52 @@ FOLDER = "groups"
 
 
 class Line(Record):
-    """One line: a share that was told, or one that was taken back."""
+    """One line: a share that was told, one that was taken back, or one whose run here was taken away."""
 
     share: ToldShare | None = None
     withdrawn: str | None = None
+    gone: str | None = None
+
+
+@dataclass
+class Ledger:
+    """What holds now."""
+
+    shares: dict[str, ToldShare] = field(default_factory=dict)
+    """By run id, in the order in which they were told."""
+    gone: set[str] = field(default_factory=set)
+    """Runs of this host that `gc` took away: they have measured, although they are nowhere found."""
 
 
 def tell(request: TellRequest, send: Send) -> None:
     """Take in what is told, then answer with a TellFrame. Raises Refusal `sweep_goes_on` where it meets another."""
     root = absolute_root(request.root)
     path = _path(root, request.group_id)
-    shares: Mapping[str, ToldShare]
     if request.shares or request.withdrawn:
         with _locked(path) as descriptor:
-            shares = _taken_in(request, root, path, descriptor)
+            found = _taken_in(request, root, path, descriptor)
     else:
-        shares = _read(path)
-    here = tuple(one for one in shares if RunDir(root / "runs" / one).spec.is_file())
-    send(TellFrame(shares=tuple(shares.values()), here=here, place=place_of(root)))
+        found = _read(path)
+    here = tuple(one for one in found.shares if RunDir(root / "runs" / one).spec.is_file())
+    gone = tuple(sorted(found.gone.difference(here)))
+    send(TellFrame(shares=tuple(found.shares.values()), here=here, gone=gone, place=place_of(root)))
     send(EndFrame())
 
 
-def _taken_in(request: TellRequest, root: Path, path: Path, descriptor: int) -> dict[str, ToldShare]:
+def _taken_in(request: TellRequest, root: Path, path: Path, descriptor: int) -> Ledger:
     found = _read(path)
     if request.shares and not any(one.over for one in request.shares) and not _has_runs(root, request.group_id):
         os.ftruncate(descriptor, 0)  # of an earlier sweep of that name, which is gone
-        found = {}
-    lines = [Line(withdrawn=one) for one in request.withdrawn if found.pop(one, None) is not None]
+        found = Ledger()
+    shares = found.shares
+    lines = [Line(withdrawn=one) for one in request.withdrawn if shares.pop(one, None) is not None]
     for share in request.shares:
         _require_free(share, found, root)
-        if found.get(share.run_id, share).job_json != share.job_json:
-            raise _refusal(found[share.run_id])
-        if share.run_id not in found:
-            told = _dated(share)
-            found[share.run_id] = told
-            lines.append(Line(share=told))
+        if shares.get(share.run_id, share).job_json != share.job_json:
+            raise _refusal(shares[share.run_id])
+        if share.run_id not in shares:
+            shares[share.run_id] = _dated(share)
+            lines.append(Line(share=shares[share.run_id]))
     _append(descriptor, path, lines)
     return found
 
@@ -77,7 +89,7 @@ def enter(job: SweepJob, spec: RunSpec, runs: Path) -> None:
     path = _path(runs.parent, job.share.group_id)
     with _locked(path) as descriptor:
         found = _read(path)
-        share = found.get(spec.run_id) or ToldShare(
+        share = found.shares.get(spec.run_id) or ToldShare(
             group_id=job.share.group_id,
             run_id=spec.run_id,
             host="",
@@ -90,27 +102,39 @@ def enter(job: SweepJob, spec: RunSpec, runs: Path) -> None:
         if share.job_json != spec.job_json:
             raise _refusal(share)
         _require_free(share, found, runs.parent)
-        if spec.run_id not in found:
+        if spec.run_id not in found.shares:
             _append(descriptor, path, [Line(share=_dated(share))])
 
 
-def _require_free(share: ToldShare, found: Mapping[str, ToldShare], root: Path) -> None:
-    own, known = _points(share.job_json), _known_to(share, found)
-    for other in found.values():
+def note_gone(spec: RunSpec, runs: Path) -> None:
+    """A run is about to be taken away: where it is a share that was told, it must not pass for one that never began.
+
+    Raises Refusal where that cannot be written.
+    """
+    job = job_from_json(spec.job_json)
+    if isinstance(job, SweepJob) and job.share is not None:
+        path = _path(runs.parent, job.share.group_id)
+        if path.is_file():
+            with _locked(path) as descriptor:
+                _append(descriptor, path, [Line(gone=spec.run_id)])
+
+
+def _require_free(share: ToldShare, found: Ledger, root: Path) -> None:
+    own, known = _points(share.job_json), _known_to(share, found.shares)
+    for other in found.shares.values():
         if other.run_id == share.run_id or not own & _points(other.job_json):
             continue
-        if other.run_id not in known or share.run_id in _known_to(other, found):
+        if other.run_id not in known or share.run_id in _known_to(other, found.shares):
             raise _refusal(other)
         run = RunDir(root / "runs" / other.run_id)
-        if not run.spec.is_file():
-            continue
-        if other.run_id in share.never_begun:
+        if other.run_id in share.never_begun and (run.spec.is_file() or other.run_id in found.gone):
             raise Refusal(
                 "sweep_goes_on",
-                f"share `{other.run_id}` began here meanwhile, and has the same points",
+                f"share `{other.run_id}` began here, and has the same points",
                 f"`eagle3-remote sweep resume {share.group_id}` once more asks the hosts anew",
             )
-        require_over(run)
+        if run.spec.is_file():
+            require_over(run)
 
 
 def _refusal(other: ToldShare) -> Refusal:
@@ -191,9 +215,9 @@ def _append(descriptor: int, path: Path, lines: list[Line]) -> None:
         raise
 
 
-def _read(path: Path) -> dict[str, ToldShare]:
-    """By run id, those that hold now, in the order in which they were told; half a line is passed over."""
-    found: dict[str, ToldShare] = {}
+def _read(path: Path) -> Ledger:
+    """Half a line is passed over."""
+    found = Ledger()
     try:
         text = path.read_text(encoding="ascii", errors="replace")
     except OSError:
@@ -202,7 +226,9 @@ def _read(path: Path) -> dict[str, ToldShare]:
         with contextlib.suppress(SchemaError):
             line = from_json(Line, words)
             if line.share is not None:
-                found[line.share.run_id] = line.share
+                found.shares[line.share.run_id] = line.share
             elif line.withdrawn is not None:
-                found.pop(line.withdrawn, None)
+                found.shares.pop(line.withdrawn, None)
+            elif line.gone is not None:
+                found.gone.add(line.gone)
     return found

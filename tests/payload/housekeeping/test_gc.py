@@ -151,6 +151,17 @@ def test_a_sweep_goes_whole_or_not_at_all(made: MadeRoot) -> None:
     assert made.names() == {"kept", "kept.u0000.0", "kept.u0001.0"}
 
 
+def test_a_share_that_goes_is_not_one_that_never_began(made: MadeRoot) -> None:
+    made.sweep("night.h1", 1, job={"share": {"group_id": "night", "number": 1, "hosts": ["a"], "host_class": "x"}})
+    ledger = made.rig.root / "groups/night.jsonl"
+    ledger.parent.mkdir()
+    ledger.touch()
+    made.gc(older_than_s=30 * DAY_S)
+    assert ledger.read_text() == ""
+    made.gc(apply=True, older_than_s=30 * DAY_S)
+    assert (made.names(), '"gone":"night.h1"' in ledger.read_text()) == (set(), True)
+
+
 def test_a_unit_that_another_sweep_goes_on_with_stays(made: MadeRoot) -> None:
     made.sweep("night", 3)
     unit = {"unit_id": "u0000", "block": 0, "changes_json": "{}", "points": ["p"], "adopt": "night.u0001.0"}

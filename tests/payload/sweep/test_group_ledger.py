@@ -134,7 +134,7 @@ def test_a_share_that_was_held_for_never_begun_does_not_begin_later(root: Path) 
     spec = run_of(root, "n.h3-aa", moved, None)
     # Seen nowhere a moment ago, and here it is.
     second = share("n.h4-bb", job_of("3", resumes="n.h2"), over=("n.h2", "n.h3-aa"), never_begun=("n.h3-aa",))
-    with pytest.raises(Refusal, match=r"share `n.h3-aa` began here meanwhile"):
+    with pytest.raises(Refusal, match=r"share `n.h3-aa` began here, and has the same"):
         tell(root, second)
     RunDir(root / "runs/n.h3-aa").spec.unlink()
     tell(root, second)
@@ -172,6 +172,19 @@ def test_a_new_sweep_by_the_name_of_one_that_is_gone_begins_anew(root: Path) -> 
     (root / "runs/n.h1/state.json").unlink()
     (root / "runs/n.h1").rmdir()
     assert [one.job_json for one in tell(root, *other).shares] == [one.job_json for one in other]
+
+
+def test_what_gc_took_away_has_begun_all_the_same(root: Path) -> None:
+    spec = run_of(root, "n.h2", job_of("3", "4", baseline="0"), "succeeded")
+    group_ledger.note_gone(spec, root / "runs")
+    assert tell(root).gone == ()  # it is here yet
+    RunDir(root / "runs/n.h2").spec.unlink()
+    assert tell(root).gone == ("n.h2",)
+    with pytest.raises(Refusal, match=r"share `n.h2` began here, and has the same points"):
+        tell(root, share("n.h3-aa", job_of("3"), over=("n.h1", "n.h2"), never_begun=("n.h2",)))
+    other = dataclasses.replace(spec, job_json=to_json(dataclasses.replace(job_of("1"), share=None)))
+    group_ledger.note_gone(other, root / "runs")  # of one host alone
+    assert tell(root).gone == ("n.h2",)
 
 
 def test_half_a_line_that_a_power_cut_left_is_passed_over(root: Path) -> None:
