@@ -14,6 +14,8 @@ from remote_payload.subreaper import dying_with_us
 
 KILL_WAIT_S = 0.5
 """A killed child ends at once, or hangs in the kernel (uninterruptible sleep) for nobody knows how long."""
+LONGEST_BYTES = 16 << 20
+"""What is read of an output: one without end answers no question."""
 LOOK_S = 0.25
 """How often there is something to do while a child is waited for."""
 
@@ -84,4 +86,4 @@ class BoundedChild:
 
 def _text(file: IO[bytes]) -> str:
     file.seek(0)
-    return file.read().decode("utf-8", "replace")
+    return file.read(LONGEST_BYTES).decode("utf-8", "replace")

@@ -8,7 +8,7 @@ UUID (0.5.23, custom_all_reduce_utils.py). A MIG device has no index: it is give
 import re
 from collections.abc import Mapping, Sequence
 
-from remote_payload.schema import Gpu
+from remote_payload.schema import Gpu, GpuProcess
 from remote_payload.schema.waiting import DEVICES, LEASED
 
 GIB = 1 << 30
@@ -56,6 +56,11 @@ def is_uuid(text: str) -> bool:
     return _UUID.fullmatch(text) is not None
 
 
+def _user(process: GpuProcess) -> str:
+    who = process.user or "somebody"
+    return f"{who}, whose pid is not told" if process.pid is None else f"{who}'s pid {process.pid}"
+
+
 def why_not(gpu: Gpu, min_free_bytes: int | None) -> str | None:
     """Why a device is not free, in words; None = it is. Leases are not looked at."""
     if gpu.mig_devices:
@@ -63,7 +68,7 @@ def why_not(gpu: Gpu, min_free_bytes: int | None) -> str | None:
     if not is_uuid(gpu.uuid):
         return f"does not tell its UUID ({gpu.uuid[:40]})"
     if gpu.processes:
-        users = ", ".join(f"{item.user or 'somebody'}'s pid {item.pid or 'untold'}" for item in gpu.processes[:3])
+        users = ", ".join(map(_user, gpu.processes[:3]))
         more = len(gpu.processes) - 3
         return f"used by {users}{f' and {more} more' if more > 0 else ''}"
     used, total = gpu.memory_used_bytes, gpu.memory_total_bytes

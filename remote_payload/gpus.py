@@ -17,8 +17,11 @@ from remote_payload.schema import Gpu, GpuProcess
 DEADLINE_S = 10.0
 GPU_FIELDS = "index,uuid,name,memory.total,memory.used,utilization.gpu,driver_version"
 PROCESS_FIELDS = "gpu_uuid,pid,used_memory"
-ONLY_WARNED = 14
-"""nvidia-smi's exit code for a damaged infoROM: a warning, by its manual; all that was asked is answered."""
+ANSWERED = {0, 14, 15}
+"""nvidia-smi's exit codes beside which its rows hold, by its manual: success, the warning of a damaged infoROM, and a
+GPU that fell off the bus, which is no row."""
+NO_DEVICES = "No devices were found"
+"""The whole answer where a driver has no GPU, whatever the exit code."""
 Meanwhile = Callable[[], None]
 
 
@@ -59,7 +62,7 @@ def look_at_gpus(
         return GpuFacts(answer="no_nvidia_smi")
     try:
         gpus, said = _query(tool, f"--query-gpu={GPU_FIELDS}", patience)
-        if not gpus and not said:
+        if not gpus and all(NO_DEVICES in line for line in said):
             return GpuFacts(answer="ok")
         processes, of_processes = _query(tool, f"--query-compute-apps={PROCESS_FIELDS}", patience)
         whole = parse_gpus(gpus, processes)
@@ -111,7 +114,7 @@ def _ask(command: list[str], patience: _Patience) -> str:
     if done is None:
         raise _SmiError("hung", f"{tool} gave no answer within {patience.deadline_s:g} s")
     code, text = done
-    if code not in {0, ONLY_WARNED}:
+    if code not in ANSWERED and text.strip() != NO_DEVICES:
         words = " ".join(f"{text} {child.errors}".split())[:300]
         raise _SmiError("failed", f"{tool} ended with exit code {code}: {words}")
     return text

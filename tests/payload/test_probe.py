@@ -160,6 +160,7 @@ LISTED = "0, GPU-aaaa, NVIDIA H200, 143771, 10, 0, 570.86.15"
         ("echo 'Unable to determine the device handle for GPU2: 0000:5E:00.0: Unknown Error'", 0, "device handle"),
         ("echo '# a, word, of, the, driver, with, commas'", 0, "# a, word"),
         ("echo 'a library was not found' >&2", 0, None),
+        ("echo 'Unable to determine the device handle for GPU1: 0000:5F:00.0: GPU is lost.'", 15, "GPU is lost"),
     ],
 )
 def test_what_else_it_says_takes_no_gpu_away(
@@ -174,6 +175,21 @@ def test_what_else_it_says_takes_no_gpu_away(
     # Somebody is on it, whoever it is: it is not free.
     (process,) = facts.gpus[0].processes
     assert (process.pid, process.used_memory_bytes) == (None, 20 * 2**20)
+
+
+@pytest.mark.parametrize("code", [0, 6])
+def test_a_driver_without_a_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int) -> None:
+    tool(tmp_path, "nvidia-smi", f"echo 'No devices were found'; exit {code}")
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    assert gpus.look_at_gpus() == gpus.GpuFacts(answer="ok")
+
+
+def test_an_answer_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tool(tmp_path, "nvidia-smi", "yes 'a word and a word' | head -c 40000000")
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    facts = gpus.look_at_gpus()
+    assert facts.answer == "failed"
+    assert len(facts.problem or "") < 1000
 
 
 def test_an_answer_without_a_row_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
