@@ -54,32 +54,32 @@ def names() -> tuple[str, ...]:
     return tuple(_kept())
 
 
-def unpack(name: str, home: Path) -> Store:
-    """A store with that diagnosis's runs below `home`, each with a manifest of what was kept."""
-    for relative, text in _kept()[name].items():
-        path = home / "runs" / relative
-        path.parent.mkdir(parents=True, exist_ok=True)
-        data = text.encode()
-        path.write_bytes(gzip.compress(data, 1, mtime=0) if path.suffix == ".gz" else data)
-    for result in (home / "runs").glob("*/result"):
-        listed = [
-            {
-                "name": path.name,
-                "size_bytes": path.stat().st_size,
-                "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
-            }
-            for path in sorted(result.iterdir())
-        ]
-        manifest = {"schema_version": 1, "run_id": result.parent.name, "files": listed}
-        (result / "manifest.json").write_text(json.dumps(manifest))
-    return Store(home)
-
-
 def known(name: str, home: Path) -> Known:
-    """What a decision on that pair rests on. Raises what reading a run raises."""
-    store = unpack(name, home)
+    """What a decision on that pair rests on, with its runs unpacked below `home`. Raises what reading a run raises."""
+    _unpack(_kept()[name], home)
+    return known_at(home)
+
+
+def known_at(home: Path) -> Known:
+    """The same of the store of a laptop that has just diagnosed a pair."""
+    store = Store(home)
     stages = {path.name.removeprefix(f"{ID}."): path.name for path in (home / "runs").iterdir()}
     results = Results(records={stage: store.load_exact(run_id) for stage, run_id in stages.items()})
     if results.succeeded("capture") is not None:
         results.captured = read_capture(store.run_dir(stages["capture"]))
     return known_of(Asked(diagnosis_id=ID, model=None, draft=None), Config(), results, store)
+
+
+def _unpack(files: Mapping[str, str], home: Path) -> None:
+    """Each run gets a manifest of what was kept of it."""
+    for relative, text in files.items():
+        path = home / "runs" / relative
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(gzip.compress(text.encode(), 1, mtime=0) if path.suffix == ".gz" else text.encode())
+    for result in (home / "runs").glob("*/result"):
+        listed = []
+        for path in sorted(result.iterdir()):
+            data = path.read_bytes()
+            listed.append({"name": path.name, "size_bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()})
+        manifest = {"schema_version": 1, "run_id": result.parent.name, "files": listed}
+        (result / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")

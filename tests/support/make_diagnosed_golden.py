@@ -28,8 +28,8 @@ from tests.support.served_cases import CASES, CHAIN, ServedCase
 from tests.support.served_models import write_prompts, write_target
 from tests.support.sshd import running_sshd
 
-QUICK = "[jobs.standalone]\ncapture_rows = 0\nthreads = 1\n[jobs.capture]\nmax_rows = 2\n"
-PROMPTS, TOKENS = 5, 48
+QUICK = "[jobs.standalone]\ncapture_rows = 0\nthreads = 1\n[jobs.capture]\nmax_rows = 1\n"
+PROMPTS, TOKENS = 4, 32
 """Of each split."""
 LONGEST_S = 900
 
@@ -84,7 +84,7 @@ def make(case: ServedCase, base: Path, python: str) -> Path:
         "heldout-prompts": write_heldout(scene, base / "heldout.jsonl"),
         "max-prompts": PROMPTS,
         "max-new-tokens": TOKENS,
-        "repeats": 3 if case.whole else 1,
+        "repeats": 1,
         **CHAIN,
         **case.flags,
     }
