@@ -1,16 +1,15 @@
 """Going on with a sweep, or confirming it: only where everything is as it was, unless drift is allowed."""
 
 import dataclasses
-import json
-from collections.abc import Sequence
 
 from orchestrator.errors import ClaimedError, InvalidRunError
 from orchestrator.remote.session import HostSession
 from orchestrator.remote.verbs import new_nonce
 from orchestrator.sweep.remaining import drifted
+from orchestrator.sweep.software import measured_with
 from orchestrator.sweep.standing import Progress
 from orchestrator.sweeping import Asked, identified
-from remote_payload.schema import IdentifyRequest, PathIdentity, SweepAttempt, SweepJob
+from remote_payload.schema import IdentifyRequest, PathIdentity, SweepJob
 
 
 def go_on(asked: Asked, session: HostSession, job: SweepJob, python: str, *, allow_drift: bool) -> SweepJob:
@@ -77,9 +76,7 @@ def installed_now(session: HostSession, job_json: str, python: str) -> dict[str,
     return identified(session, _question(session, job_json, python, ())).installed
 
 
-def _question(
-    session: HostSession, job_json: str, python: str, identity: tuple[PathIdentity, ...]
-) -> IdentifyRequest:
+def _question(session: HostSession, job_json: str, python: str, identity: tuple[PathIdentity, ...]) -> IdentifyRequest:
     return IdentifyRequest(
         nonce=new_nonce(),
         root=session.host.root,
@@ -88,14 +85,3 @@ def _question(
         python=python,
         environment=dict(session.host.environment),
     )
-
-
-def measured_with(job: SweepJob, attempts: Sequence[SweepAttempt]) -> tuple[dict[str, str], ...]:
-    """What was installed where something was measured, each once; not of units that have a server of their own."""
-    own = {unit.unit_id for unit in job.units if "server_python" in json.loads(unit.changes_json)}
-    found: list[dict[str, str]] = []
-    for one in attempts:
-        is_measured = any(outcome.end == "measured" for outcome in one.points)
-        if is_measured and one.installed and one.unit_id not in own and one.installed not in found:
-            found.append(one.installed)
-    return tuple(found)

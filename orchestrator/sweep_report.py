@@ -1,5 +1,6 @@
 """The table of a sweep, or of one over several hosts, from the runs that are on this laptop."""
 
+import dataclasses
 from collections.abc import Sequence
 
 from orchestrator.errors import InvalidRunError
@@ -8,6 +9,7 @@ from orchestrator.records.measurement import MeasurementSet
 from orchestrator.store import Store
 from orchestrator.sweep.class_tables import ClassTable, class_tables
 from orchestrator.sweep.group import Part
+from orchestrator.sweep.software import measured_with, mixed
 from orchestrator.sweep.standing import Progress
 from orchestrator.sweep.table import SweepTable, table
 from orchestrator.sweeping import Asked
@@ -16,7 +18,9 @@ from orchestrator.sweeping import Asked
 def table_of(asked: Asked, store: Store) -> SweepTable:
     """What can be said of the sweep now; a run without figures, as a selftest, has its row all the same."""
     progress = asked.progress
-    return table(asked.record.run_id, asked.record.host.name, asked.job, progress, _sets(progress, store))
+    replaced = mixed(measured_with(asked.job, asked.attempts))
+    job = dataclasses.replace(asked.job, drift=tuple(dict.fromkeys((*asked.job.drift, *replaced))))
+    return table(asked.record.run_id, asked.record.host.name, job, progress, _sets(progress, store))
 
 
 def tables_of(group_id: str, parts: Sequence[Part], store: Store) -> tuple[ClassTable, ...]:

@@ -59,8 +59,8 @@ def require_the_same(job: "SweepJob", earlier: str | None, session: "HostSession
     from orchestrator.jobfile import PlannedJob
     from orchestrator.pipeline import Order, python_for
     from orchestrator.sweep.plan import changed_paths
-    from orchestrator.sweep.remaining import installed_anew
-    from orchestrator.sweep_going_on import installed_now, measured_with
+    from orchestrator.sweep.software import installed_anew, measured_with
+    from orchestrator.sweep_going_on import installed_now
     from remote_payload.schema import SweepJob, job_from_json
 
     store = open_store()

@@ -28,8 +28,8 @@ SPECULATION = ("draft", "algorithm", "num_steps", "eagle_topk", "num_draft_token
 ALGORITHM = "EAGLE3"
 """A server of this algorithm and no draft decodes plainly."""
 CLIENT = (
-    "prompts", "heldout_prompts", "max_prompts", "max_new_tokens", "ignore_eos", "temperature", "sampled", "top_p", "top_k",
-    "seed", "requests", "repeats", "attach_url", "api_key_env", *LOADS,
+    "prompts", "heldout_prompts", "max_prompts", "max_new_tokens", "ignore_eos", "temperature", "sampled", "top_p",
+    "top_k", "seed", "requests", "repeats", "attach_url", "api_key_env", *LOADS,
 )  # fmt: skip
 """What can differ between points on a server that was up before."""
 MOST_POINTS = 100_000

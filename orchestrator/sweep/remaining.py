@@ -5,6 +5,7 @@ import json
 from collections.abc import Mapping, Sequence
 
 from orchestrator.sweep.points import LOADS
+from orchestrator.sweep.software import installed_anew
 from orchestrator.sweep.standing import Progress, Standing
 from remote_payload.schema import PathIdentity, SkippedPoint, SweepDone, SweepJob, SweepUnit
 
@@ -101,19 +102,3 @@ def drifted(
     if is_another and (others or not is_known):
         found.append(f"the interpreter is another: {ran} then, {runs} now")
     return (*found, *others)
-
-
-def installed_anew(then: Sequence[Mapping[str, str]], now: Mapping[str, str]) -> tuple[str, ...]:
-    """What is installed in another version than something was measured with, a sentence a package.
-
-    Where nothing is known of then or of now, nothing is said.
-    """
-    if not now:
-        return ()
-    known = [one for one in then if one]
-    words = {}
-    for name in sorted({*now, *(name for one in known for name in one)}):
-        earlier = list(dict.fromkeys(one.get(name, "none") for one in known))
-        if any(version != now.get(name, "none") for version in earlier):
-            words[name] = f"{name} is another: {' and '.join(earlier)} then, {now.get(name, 'none')} now"
-    return tuple(words.values())

@@ -14,7 +14,8 @@ from orchestrator.several_hosts import Several
 from orchestrator.sweep.group import Left, left
 from orchestrator.sweep.moving import Target, given_to, moved
 from orchestrator.sweep.remaining import drifted
-from orchestrator.sweep_going_on import drift_of
+from orchestrator.sweep.software import measured_with
+from orchestrator.sweep_going_on import drift_of, installed_now
 from orchestrator.sweep_groups.members import Member, first_hosts, job_of
 from orchestrator.sweep_groups.planning import Looked, later_id, look, share_of
 from orchestrator.sweep_groups.telling import Known
@@ -162,7 +163,10 @@ def _require_class(name: str, looked: Looked, some: Sequence[Left], *, mix_class
 
 
 def _drift(session: HostSession, members: Sequence[Member]) -> tuple[str, ...]:
-    """What is not as it was for this host's latest share; of a host that had none, the tool's payload alone."""
+    """What is not as it was for this host's latest share; of a host that had none, the tool's payload and the software.
+
+    The latter is what the other hosts measured with: figures of a class of hosts are held against each other.
+    """
     earlier = [member for member in members if member.asked is not None]
     own = [member for member in earlier if member.share.host == session.name]
     if not earlier:
@@ -170,10 +174,13 @@ def _drift(session: HostSession, members: Sequence[Member]) -> tuple[str, ...]:
     asked = (own or earlier)[-1].asked
     assert asked is not None
     spec = asked.record.spec
-    if not own:
-        payloads = (spec.payload_sha256, session.payload_sha256)
-        return drifted(SweepJob(base_json="{}", units=(), points=()), (), payloads, (None, None), ("", ""))
-    return drift_of(asked, session, session.host.python or spec.python)[1]
+    python = session.host.python or spec.python
+    if own:
+        return drift_of(asked, session, python)[1]
+    payloads = (spec.payload_sha256, session.payload_sha256)
+    then = measured_with(asked.job, asked.attempts)
+    software = (then, installed_now(session, asked.job.base_json, python) if then else {})
+    return drifted(SweepJob(base_json="{}", units=(), points=()), (), payloads, (None, None), ("", ""), software)
 
 
 def _nothing_left(members: Sequence[Member]) -> Eagle3Error:

@@ -16,8 +16,9 @@ from orchestrator.errors import ClaimedError
 from orchestrator.sweep.file import from_table
 from orchestrator.sweep.plan import Circumstances, plan, point_id
 from orchestrator.sweep.remaining import drifted, remaining
+from orchestrator.sweep.software import measured_with, mixed
 from orchestrator.sweep.standing import progress_of
-from orchestrator.sweep_going_on import measured_with, require_none_runs
+from orchestrator.sweep_going_on import require_none_runs
 from remote_payload.schema import BenchJob, PathIdentity, PointOutcome, SweepAttempt, SweepJob, job_of_unit
 from remote_payload.sweep.outcome import ends_of_loads
 from remote_payload.sweep.wanted import Wanted, job_for
@@ -227,5 +228,8 @@ def test_what_was_measured_with_is_known_by_the_attempts_that_measured() -> None
         )
     ]
     assert measured_with(job, attempts) == ({"torch": "1"}, {"torch": "3"})
+    assert mixed(measured_with(job, attempts)) == ("torch was replaced on the way: 1, then 3",)
+    assert mixed([{"torch": "1"}, {"torch": "1", "sglang": "2"}]) == ("sglang was replaced on the way: none, then 2",)
+    assert mixed([{"torch": "1"}]) == mixed([]) == ()
     own = dataclasses.replace(units[3], changes_json=json.dumps({"server_python": "/c/python"}))
     assert measured_with(dataclasses.replace(job, units=(*units[:3], own)), attempts) == ({"torch": "1"},)
