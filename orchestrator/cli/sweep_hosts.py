@@ -55,10 +55,13 @@ def dialled(group: "SweepGroup", settings: "Config") -> tuple[str, ...]:
 def grouped(
     run_id: str, host_name: str | None, tell: "Tell", *, accept_new: bool
 ) -> "Iterator[tuple[SweepGroup, Several, dict[str, Eagle3Error]]]":
-    """The group, sessions on its hosts or those named, and what kept a host from telling of it."""
+    """The group with the shares that other laptops made since, sessions on its hosts or on those named, and errors.
+
+    These are of hosts that could not tell of a group that was not known here.
+    """
     from orchestrator import config
     from orchestrator.store.groups import load_group
-    from orchestrator.sweep_groups.finding import found_on
+    from orchestrator.sweep_groups.finding import found_on, newest
 
     store, settings = open_store(), config.load(config.here())
     asked = () if host_name is None else named(host_name)
@@ -67,7 +70,7 @@ def grouped(
         known = None  # another laptop may have given that host a share since
     names = asked or (() if known is None else dialled(known, settings))
     with opened(names, settings, tell, accept_new=accept_new) as hosts:
-        group, errors = (known, {}) if known is not None else found_on(run_id, hosts, store)
+        group, errors = found_on(run_id, hosts, store) if known is None else (newest(known, hosts, store), {})
         if len(asked) == 1 and asked[0] not in group.hosts and not errors:
             raise UsageError(f"--host: no share of sweep `{run_id}` is on: {asked[0]}")
         yield group, hosts, errors

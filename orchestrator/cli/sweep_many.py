@@ -81,24 +81,21 @@ def collect(run_id: str, host_name: str | None, *, accept_new: bool, as_json: bo
 
 def cancel(run_id: str, host_name: str | None, grace_s: float, *, accept_new: bool, as_json: bool) -> None:
     """`sweep cancel`: every share on the hosts asked; the others go on."""
-    from orchestrator import pipeline
+    from orchestrator.sweep_groups.cancelling import cancel_on
+    from orchestrator.sweep_groups.members import known, unreached
 
     store = open_store()
     with grouped(run_id, host_name, tell_what_matters, accept_new=accept_new) as (group, hosts, errors):
-        answers = hosts.each(
-            lambda session: [
-                pipeline.cancel(session, share.share_id, grace_s, store)
-                for share in group.shares
-                if share.host == session.name
-            ]
-        )
+        answers = hosts.each(lambda session: cancel_on(session, group, grace_s, store))
+        missed = () if host_name else unreached(known(group, store), hosts.names)
     found = [answer for some in answers.found.values() for answer in some]
     for answer in found:
         showing.show_cancel(answer, as_json=as_json)
     alive = [f"{pid} of {answer.state.run_id}" for answer in found for pid in answer.survivors]
     if alive:
         raise JobError(f"these processes could not be killed: {', '.join(alive)}")
-    require_none({**errors, **answers.errors})
+    not_dialled = {one.share.host: Eagle3Error(one.part.problem) for one in missed if one.part.problem is not None}
+    require_none({**not_dialled, **errors, **answers.errors})
 
 
 def report(run_id: str, *, as_json: bool) -> None:

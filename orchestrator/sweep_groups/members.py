@@ -180,12 +180,7 @@ def _asked(session: HostSession, share: GroupShare, group_id: str, store: Store)
             return HostNotReadyError(
                 f"{share.share_id} was on it, and `gc` took it away: the laptop that brought it home goes on with it"
             )
-        if None in (share.place, heard.place) or heard.place == share.place:
-            return error
-        return HostNotReadyError(
-            f"another root than the one that has {share.share_id} ({share.destination}): two machines by one name, "
-            "or its folder was emptied"
-        )
+        return telling.elsewhere(share, heard) or error
     if to_json(asked.job) != share.job_json:
         return ProtocolError(f"the host has another sweep by this name: {share.share_id}")
     return asked

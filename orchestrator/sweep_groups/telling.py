@@ -6,7 +6,7 @@ import platform
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from orchestrator.errors import ClaimedError, Eagle3Error, HostError, ProtocolError
+from orchestrator.errors import ClaimedError, Eagle3Error, HostError, HostNotReadyError, ProtocolError
 from orchestrator.following import ANSWER_S
 from orchestrator.records.group import GroupShare, SweepGroup
 from orchestrator.remote.session import HostSession
@@ -40,6 +40,16 @@ def tell(
     if any(share.group_id != group_id for share in frame.shares):
         raise ProtocolError(f"the host tells of a sweep it was not asked about, instead of: {group_id}")
     return frame
+
+
+def elsewhere(share: GroupShare, heard: TellFrame) -> HostNotReadyError | None:
+    """Whether the host of that name is not the one that the share was launched on; None = it is, or nobody knows."""
+    if None in (share.place, heard.place) or heard.place == share.place:
+        return None
+    return HostNotReadyError(
+        f"another root than the one that has {share.share_id} ({share.destination}): two machines by one name, "
+        "or its folder was emptied"
+    )
 
 
 def placed(group: SweepGroup, hosts: Several) -> SweepGroup:

@@ -105,6 +105,10 @@ def test_a_power_cut_a_move_and_a_reboot(
     wait_for(
         lambda: {phase_of(hosts[0], "night.h1"), phase_of(hosts[2], "night.h3")} == {"succeeded"}, "the others", 60
     )
+    collected = laptop.run("sweep", "collect", "night")
+    assert (collected.code, "b does not answer, night.h2" in collected.out) == (17, True), collected.err
+    home = json.loads(laptop.run("runs", "list", "--tag", "night", "--json").out)
+    assert sum(".u" in one["run_id"] for one in home["runs"]) >= 10, home  # of the hosts that answer all came
     refused = laptop.run("sweep", "resume", "night", "--host", "a")
     assert refused.code == 15, refused.err
     assert "may still measure their shares: night.h2 on b" in refused.err
@@ -158,6 +162,11 @@ def test_two_laptops_do_not_both_move_what_a_dead_host_left(
     asked = [json.loads(json.loads((path / "spec.json").read_text())["job_json"]) for path in runs]
     assert sorted(one["result_bytes"] for one in asked) == [1, 2, 3, 4, 5, 6]  # each once
     third = new_laptop("third")
+    cancelled = first.run("sweep", "cancel", "night")
+    is_on_c = ends[0].code != 0  # which this laptop cannot dial, and says so
+    assert (cancelled.code, "eagle3.toml is called `c`" in cancelled.err) == (17 if is_on_c else 0, is_on_c), (
+        cancelled.err
+    )
     a.introduce(third, "a")
     over = third.run("sweep", "resume", "night", "--host", "a", "--host-is-dead", "b")
     assert over.code in (5, 15), over.err  # nothing is left, or the one who took it is not known here
