@@ -91,8 +91,9 @@ def diagnose(host_name: str, **flags: Any) -> None:
     from orchestrator import config
     from orchestrator.diagnosing.applying import apply
     from orchestrator.diagnosing.budget import Budget
-    from orchestrator.diagnosing.lease import Lease
+    from orchestrator.diagnosing.lease import Lease, waited_before
     from orchestrator.diagnosing.walk import diagnose as walk
+    from orchestrator.waiting import same_gpus
 
     if flags["apply_into"] is not None and not flags["applies"]:
         raise UsageError("--apply-into says where --apply writes: give both")
@@ -102,6 +103,8 @@ def diagnose(host_name: str, **flags: Any) -> None:
     waiting = take_wish(flags).waiting(settings.host(host_name).leases)
     store = open_store()
     asked = _asked(flags, store)
+    if waiting is None and _kept(flags, store) is not None:
+        waiting = same_gpus(waited_before(asked.diagnosis_id, store))
     as_json = flags["as_json"]
     applied: Applied | Eagle3Error | None = None
     with (

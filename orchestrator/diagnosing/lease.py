@@ -33,6 +33,12 @@ MOST_TRIES = 3
 """Leases that may be over under our hands before a stage is given up."""
 
 
+def waited_before(diagnosis_id: str, store: Store) -> Waiting | None:
+    """What the last lease of a diagnosis waited for; None = it had none. Raises StoreError."""
+    holds = attempts(store, f"{diagnosis_id}.{STAGE}")
+    return holds[-1].spec.waiting if holds else None
+
+
 class Lease:
     """Where the stages of one diagnosis run. As a context it gives back, at the end, what was leased."""
 

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import shutil
 import signal
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from orchestrator.demo.stage import DATA
 from remote_payload.leases import lease_holders
 from tests.support.answering_server import RECORDED_META, AnsweringServer, Reply
 from tests.support.host_runs import kept_running, phase, state_file, wait_for_phase
@@ -19,6 +21,7 @@ from tests.support.made_smi import TWO_GPUS, MadeSmi
 from tests.support.sshd import ServerOptions, SshServer, running_sshd
 
 TARGET = "/no/such/target"
+PAIR = {"model": "target", "draft": "drafter_std", "rows": "rows"}
 GPUS = ["GPU-aaaa", "GPU-bbbb"]
 PASSED = Reply(chunks=[(0.0, 1), (0.0, 63)], meta=RECORDED_META)
 
@@ -98,12 +101,29 @@ def test_a_stage_that_was_cut_short_is_run_anew(scene: Scene) -> None:
         assert scene.laptop.run("cancel", "c1.serve", "--host", "gpu1", "--grace-s", "0").code == 0
     assert scene.laptop.finish(first).code == 24
     assert scene.runs("c1") == {"c1.hold": "succeeded", "c1.serve": "cancelled"}
-    done = scene.laptop.run(*scene.words("c1", "--gpus=1"), "--json")
+    done = scene.laptop.run("diagnose", "--host", "gpu1", "--run-id", "c1", "--json")  # as it was asked before
     assert done.objects[-1]["stages"]["serve"] == {"run_id": "c1.serve.2", "phase": "succeeded", "failure": None}
     told = [line["text"] for line in done.objects[:-1] if line.get("name") == "again"]
     assert told == ["run c1.serve came to nothing (somebody cancelled it): run anew as c1.serve.2"]
     assert scene.spec("c1.serve.2")["within"] == "c1.hold.2"
     assert scene.holders() == {}
+
+
+@pytest.mark.slow
+def test_the_fix_is_served_on_the_same_lease(scene: Scene) -> None:
+    """No SGLang here: both servers fail, each on the leased GPU."""
+    story = shutil.copytree(DATA, scene.host.home / "story")
+    config = json.loads((story / "drafter_std" / "config.json").read_text())
+    config["eagle_config"]["eagle_aux_hidden_state_layer_ids"] = [-1, 1, 3]
+    (story / "drafter_std" / "config.json").write_text(json.dumps(config))
+    folders = [f"--{name}={story / place}" for name, place in PAIR.items()]
+    more = ("--states=embed,2,4,5", "--apply", "--server-python=/no/such/python", "--gpus=1")
+    done = scene.laptop.run("diagnose", "--host", "gpu1", "--run-id", "a1", *folders, *more, "--json")
+    assert done.code == 0, done.err
+    assert done.objects[-1]["applied"]["folder"].endswith("-for-sglang")
+    stages = ("a1.offline", "a1.serve", "a1.fixed.serve")
+    assert set(scene.runs("a1")) == {"a1.hold", *stages}
+    assert [scene.spec(run_id)["within"] for run_id in stages] == ["a1.hold"] * 3
 
 
 @pytest.mark.slow

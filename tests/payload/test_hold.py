@@ -2,13 +2,16 @@
 
 import dataclasses
 import os
+import socket
 import time
 from pathlib import Path
 
 import pytest
 
 from remote_payload.heartbeat import is_held
+from remote_payload.hold.door import ask
 from remote_payload.leases import lease_holders
+from remote_payload.refusal import Refusal
 from remote_payload.schema import (
     ErrorFrame,
     Frame,
@@ -175,6 +178,27 @@ def test_what_no_hold_answers(host: Host) -> None:
     host.rig.launch(host.rig.spec("r1", SelftestJob(duration_s=600)))
     assert host.refused(host.member("d.one", within="r1")).code == "lease_over"
     assert host.tell("r1", goes_on=False).state.phase == "running"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="another user takes root")
+def test_another_users_door_is_told_nothing(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever listens would get the secrets of a launch."""
+    run = host.rig.run("d.hold")
+    run.path.mkdir(parents=True)
+    with socket.socket(socket.AF_UNIX) as theirs:
+        with monkeypatch.context() as there:
+            there.chdir(run.path)  # the whole path is longer than an address
+            theirs.bind("door")
+        os.seteuid(65534)  # the kernel keeps who it was that listened
+        try:
+            theirs.listen()
+        finally:
+            os.seteuid(0)
+        with pytest.raises(Refusal, match="another user holds these GPUs"):
+            ask(run, "launch", "secret")
+        caller, _ = theirs.accept()
+        with caller:
+            assert caller.recv(9) == b""
 
 
 def test_a_member_waits_for_nothing_of_its_own() -> None:
