@@ -100,7 +100,7 @@ def _loses(known: Known, cost: Cost, best: Estimate | None) -> CheckResult:
 def _evidence(cost: Cost, best: Estimate | None) -> tuple[Evidence, ...]:
     one = cost.low == cost.high
     r = Evidence(
-        name=f"break-even accept length r at {cost.steps} steps",
+        name=f"break-even accept length r at {cost.steps} draft step{'' if cost.steps == 1 else 's'}",
         value=(cost.low + cost.high) / 2,
         low=None if one else cost.low,
         high=None if one else cost.high,
