@@ -168,7 +168,12 @@ class _Follower:
         if stamp == self._stamp:
             return None
         self._stamp = stamp
-        return read_state(self._run)
+        state = read_state(self._run)
+        if (
+            state is not None and state.slurm is not None and not state.is_terminal
+        ):  # an array's says `queued` to its end
+            return current_state(self._run, SLURM_S)
+        return state
 
 
 def _is_enough(state: RunState, request: FollowRequest) -> bool:

@@ -10,7 +10,7 @@ import dataclasses
 import os
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from remote_payload.end_told import tell_apart
@@ -19,7 +19,7 @@ from remote_payload.left_behind import tail_of
 from remote_payload.manifest import write_manifest
 from remote_payload.rundir import RunDir
 from remote_payload.runstate import advance, read_spec, read_state
-from remote_payload.schema import TERMINAL_PHASES, Failure, RunState, SweepJob, job_from_json
+from remote_payload.schema import TERMINAL_PHASES, Failure, RunState, SweepAttempt, SweepJob, job_from_json
 from remote_payload.schema.slurm import SlurmJob
 from remote_payload.slurm import secrets as kept
 from remote_payload.slurm.elements import keep, patience_s, unbegun
@@ -176,7 +176,8 @@ def settle_sweep(run: RunDir, views: Mapping[int, JobView]) -> RunState:
     job, attempts = job_from_json(read_spec(run).job_json), read_ledger(run)
     units = {unit.unit_id for unit in job.units} if isinstance(job, SweepJob) else set()
     missing = len(units - {attempt.unit_id for attempt in attempts})
-    keep(run, unbegun(run, state, attempts) if views else ())
+    never = unbegun(run, state, attempts) if views else ()
+    keep(run, never)
     started_s = min((attempt.started_unix_s for attempt in attempts), default=None)
     note = f"Slurm: {_counted(views)}" if views else None
     if run.cancel.exists():
@@ -185,10 +186,18 @@ def settle_sweep(run: RunDir, views: Mapping[int, JobView]) -> RunState:
         note = f"{note}; not by this tool"
         return _finish(run, state, phase="cancelled", started_unix_s=started_s, note=note)
     if missing:
-        message = f"{missing} of {len(units)} units left no attempt; {note or 'Slurm does not know its jobs any more'}"
-        failure = Failure(kind="supervisor", message=message, hint=_LOST_HINT)
+        failure = _missing(f"{missing} of {len(units)} units", note, never)
         return _finish(run, state, phase="failed", started_unix_s=started_s, failure=failure, note=note)
     return _finish(run, state, phase="succeeded", started_unix_s=started_s, exit_code=0, note=note)
+
+
+def _missing(which: str, note: str | None, never: Sequence[SweepAttempt]) -> Failure:
+    """Why a sweep is not whole: by what Slurm says of elements that never began, as far as it does."""
+    why = next((one.failure for one in never if one.failure is not None), None)
+    if why is not None:
+        return Failure(kind=why.kind, message=f"{which} never began; {never[0].unit_id}: {why.message}", hint=why.hint)
+    message = f"{which} left no attempt; {note or 'Slurm does not know its jobs any more'}"
+    return Failure(kind="supervisor", message=message, hint=_LOST_HINT)
 
 
 def _counted(views: Mapping[int, JobView]) -> str:

@@ -1,5 +1,6 @@
 """Units whose element is over before they began, from Slurm's last answer as it lies on the disk; no Slurm is asked."""
 
+import dataclasses
 import json
 import os
 import time
@@ -112,3 +113,21 @@ def test_a_slurm_that_does_not_answer_is_told_with_what_the_folder_says(sweep: R
     began = current_state(sweep)
     assert began is not None
     assert (began.phase, began.note) == ("running", waits.note)
+
+
+def test_a_sweep_of_which_nothing_more_comes_says_why_it_is_not_whole(sweep: RunDir) -> None:
+    views = (("COMPLETED", 70.0), ("GONE", 70.0), ("COMPLETED", 70.0))
+    for at in (0, 2, 3, 5):
+        begun = told(sweep, *views)[0]
+        Ledger(unit_folder(sweep, f"u{at}")).write(
+            dataclasses.replace(begun, unit_id=f"u{at}", run_id=f"s1.u{at}.0", phase="succeeded"), durable=False
+        )
+    answer(sweep, *views)
+    state = current_state(sweep)
+    assert state is not None
+    assert state.failure is not None
+    assert (state.phase, state.note) == ("failed", "Slurm: 2 COMPLETED, 1 no longer known")
+    assert state.failure.message.startswith(
+        "2 of 6 units never began; u1: its element 7_1 was cancelled while it waited"
+    )
+    assert [one.unit_id for one in read_ledger(sweep) if one.phase == "cancelled"] == ["u1", "u4"]
