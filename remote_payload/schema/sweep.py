@@ -64,11 +64,29 @@ class SweepDone(Record):
     run_id: str
 
 
+class FileContent(Record):
+    """One file, by its name below the path; a hash of its size and of the content as far as it was read."""
+
+    name: str
+    digest: str
+
+
+class PathContent(Record):
+    """What lies under a path by content: the same on two hosts that have the same files, whenever these were copied."""
+
+    digest: str
+    """Of all files."""
+    files: tuple[FileContent, ...] = ()
+    """Empty where they are too many."""
+
+
 class PathIdentity(Record):
     """What lies under a path on the host: a hash of names, sizes and times; None = nothing that can be read."""
 
     path: str
     digest: str | None
+    content: PathContent | None = None
+    """None = nobody asked, or it cannot be read."""
 
 
 class SweepShare(Record):
@@ -179,6 +197,8 @@ class IdentifyRequest(Record):
     python: str = "python3"
     """The interpreter that is to run it."""
     environment: dict[str, str] = dataclasses.field(default_factory=dict)
+    content: bool = False
+    """Whether the paths are told by their content as well, which reads some of every file."""
 
 
 class GatherRequest(Record):

@@ -1,12 +1,13 @@
 """`identify`: what lies under the paths of a sweep, and what is installed, so that what was replaced is noticed.
 
-By names, sizes and times, and the content of small JSON files; weights are not read. Not covered: a hub's names, and a
-file whose content was changed with its size and time kept.
+By names, sizes and times, and the content of small JSON files; weights are not read unless the content is asked for, as
+to compare two hosts. Not covered: a hub's names, and a file whose content was changed with its size and time kept.
 """
 
 import contextlib
 import hashlib
 import os
+import time
 from pathlib import Path
 
 from remote_payload.frames import Send
@@ -16,6 +17,8 @@ from remote_payload.software import installed_as
 SMALL_BYTES = 1 << 20
 DEEPEST, MOST_FILES = 3, 20_000
 """Of a folder: how far down, and how many of its files, for a path may be a home."""
+LONGEST_S = 40.0
+"""To read the content of all paths; a disk that is slower leaves it unknown."""
 
 
 def identify(request: IdentifyRequest, send: Send) -> None:
@@ -25,16 +28,26 @@ def identify(request: IdentifyRequest, send: Send) -> None:
         job = job_from_json(request.job_json)
         if isinstance(job, UnitJob):
             installed = installed_as(job, request.python, request.environment)
-    paths = tuple(PathIdentity(path=path, digest=digest_of(path)) for path in request.paths)
+    until_s = time.monotonic() + LONGEST_S if request.content else None
+    paths = tuple(_identity(path, until_s) for path in request.paths)
     send(IdentifyFrame(paths=paths, installed=installed))
     send(EndFrame())
+
+
+def _identity(path: str, until_s: float | None) -> PathIdentity:
+    """With the content as far as it is read until then, if it is asked for."""
+    if until_s is None:
+        return PathIdentity(path=path, digest=digest_of(path))
+    from remote_payload.sweep.content import content_of  # noqa: PLC0415 - for sweeps over several hosts alone
+
+    return PathIdentity(path=path, digest=digest_of(path), content=content_of(path, until_s))
 
 
 def digest_of(path: str) -> str | None:
     """The identity of a file, or of a folder with its subfolders; None where there is neither."""
     place = Path(os.path.expanduser(path))
     try:
-        files = [place] if place.is_file() else _files(place, DEEPEST)
+        files = files_of(place)
         told = hashlib.sha256()
         for file in files:
             facts = file.stat()
@@ -45,6 +58,11 @@ def digest_of(path: str) -> str | None:
     except (OSError, ValueError):
         return None
     return told.hexdigest()
+
+
+def files_of(place: Path) -> list[Path]:
+    """The file itself, or those of a folder and its subfolders, in an order. Raises OSError, ValueError."""
+    return [place] if place.is_file() else _files(place, DEEPEST)
 
 
 def _files(folder: Path, depth: int) -> list[Path]:

@@ -14,7 +14,7 @@ def as_it_lies(job: SweepJob) -> tuple[SweepJob, tuple[str, ...]]:
     there, so that the same models give the same ids, and no id stands for points of two.
     """
     now = tuple(PathIdentity(path=one.path, digest=digest_of(one.path)) for one in job.identity)
-    changed = tuple(one.path for one, planned in zip(now, job.identity, strict=True) if one != planned)
+    changed = tuple(one.path for one, planned in zip(now, job.identity, strict=True) if one.digest != planned.digest)
     if not changed:
         return job, ()
     there = "\0".join(f"{one.path}\0{one.digest}" for one in now)
