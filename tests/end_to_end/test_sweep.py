@@ -89,9 +89,7 @@ def test_an_end_that_was_seen_before_it_was_fetched_comes_home(
     (packages / "sglang-0.5.9.dist-info" / "METADATA").write_text("Name: sglang\nVersion: 0.5.10\n")
     (packages / "sglang-0.5.9.dist-info").rename(packages / "sglang-0.5.10.dist-info")
     drifted = laptop.run("sweep", "resume", "seen", "--detach")
-    assert (drifted.code, "as the rest was: sglang is another: 0.5.9 then, 0.5.10 now" in drifted.err) == (5, True), (
-        drifted.err
-    )
+    assert (drifted.code, "sglang is another: 0.5.9 then, 0.5.10 now" in drifted.err) == (5, True), drifted.err
 
     pruned = laptop.run("sweep", "run", str(file), "--host", "lab", "--detach", "--prune", "seen")
     assert (pruned.code, "measured with other software: sglang is another: 0.5.9 then" in pruned.err) == (5, True)
