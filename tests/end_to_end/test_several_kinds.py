@@ -80,6 +80,43 @@ def test_hosts_of_two_classes_get_a_table_each_and_all_of_it_is_cancelled_at_onc
     assert not state_file(plain, "long.h3").exists()
 
 
+def test_a_share_gone_on_with_by_itself_is_one_of_the_sweeps_shares(
+    new_laptop: Callable[[str], Laptop], plain: SshServer, tmp_path: Path
+) -> None:
+    """Three roots of one machine; two of them fall silent at the end."""
+    first, other = new_laptop("first"), new_laptop("other")
+    for laptop in (first, other):
+        for name in "abc":
+            laptop.add_host(name, plain, settings=f'root = "{tmp_path}/{name}"')
+    assert first.run("sweep", "run", sweep(tmp_path, 60.0), "--host", "a,b", "--run-id", "n", "--detach").code == 0
+    assert first.run("sweep", "cancel", "n").code == 0
+    alone = first.run("sweep", "resume", "n.h1", "--run-id", "alone", "--detach")
+    assert alone.code == 0, alone.err
+    refused = other.run("sweep", "resume", "n", "--host", "a", "--host-is-dead", "b", "--detach")
+    assert (refused.code, "`b` answers" in refused.err) == (2, True), refused.err
+    moved = other.run("sweep", "resume", "n", "--host", "c", "--detach")
+    assert moved.code == 0, moved.err
+    told = first.run("sweep", "status", "n", "--json").objects[-1]
+    shares = {one["run_id"]: (one["host"], one["planned"]) for one in told["shares"]}
+    (new,) = shares.keys() - {"n.h1", "n.h2", "alone"}
+    assert (shares["alone"], shares[new]) == (("a", POINTS // 2), ("c", POINTS // 2))
+    ended = first.run("sweep", "cancel", "n")
+    assert (ended.code, "alone: cancelled" in ended.out, f"{new}: cancelled" in ended.out) == (0, True, True), ended.err
+
+    stranger = new_laptop("stranger")  # it knows of the sweep, and then reaches none of its hosts
+    for name in "abcd":
+        stranger.add_host(name, plain, settings=f'root = "{tmp_path}/{name}"')
+    assert stranger.run("sweep", "status", "n", "--host", "a,b,c").code == 0
+    text = stranger.toml.read_text()
+    for name in "abc":
+        text = text.replace(f'ssh = "{name}"', 'ssh = "nobody@127.0.0.1:1"')
+    stranger.toml.write_text(text)
+    dead = [word for name in "abc" for word in ("--host-is-dead", name)]
+    last = stranger.run("sweep", "resume", "n", "--host", "d", "--detach", *dead)
+    assert (last.code, "no host of this sweep answers, so nobody can see" in last.err) == (0, True), last.err
+    assert stranger.run("sweep", "cancel", "n", "--host", "d").code == 0
+
+
 @pytest.mark.infra
 def test_a_cluster_and_a_machine_share_a_sweep(
     new_laptop: Callable[[str], Laptop], plain: SshServer, slurm: Slurm, tmp_path: Path
