@@ -9,7 +9,7 @@ from orchestrator.sweep.remaining import drifted
 from orchestrator.sweep.software import measured_with
 from orchestrator.sweep.standing import Progress
 from orchestrator.sweeping import Asked, identified
-from remote_payload.schema import IdentifyRequest, PathIdentity, SweepJob
+from remote_payload.schema import IdentifyRequest, PathIdentity, SweepJob, job_from_json
 
 
 def go_on(asked: Asked, session: HostSession, job: SweepJob, python: str, *, allow_drift: bool) -> SweepJob:
@@ -59,7 +59,7 @@ def drift_of(
     `python`: the interpreter that would go on with it.
     """
     spec, host = asked.record.spec, session.host
-    now = identified(session, _question(session, asked.job.base_json, python, asked.job.identity))
+    now = identified(session, question_of(session, asked.job.base_json, python, asked.job.identity))
     found = drifted(
         asked.job,
         now.paths,
@@ -73,15 +73,21 @@ def drift_of(
 
 def installed_now(session: HostSession, job_json: str, python: str) -> dict[str, str]:
     """Versions by package where this host would run such a job with `python`; empty = nobody can tell."""
-    return identified(session, _question(session, job_json, python, ())).installed
+    return identified(session, question_of(session, job_json, python, ())).installed
 
 
-def _question(session: HostSession, job_json: str, python: str, identity: tuple[PathIdentity, ...]) -> IdentifyRequest:
+def question_of(
+    session: HostSession, job_json: str, python: str, identity: tuple[PathIdentity, ...]
+) -> IdentifyRequest:
+    """What is to be asked about a sweep's paths, and about what is installed for such a job."""
+    enters = bool(getattr(job_from_json(job_json), "exec_prefix", ()))
+    may_ask = session.host.scheduler is None or not enters  # `srun` on a login node would wait for a node of its own
     return IdentifyRequest(
         nonce=new_nonce(),
         root=session.host.root,
         paths=tuple(one.path for one in identity),
-        job_json=job_json,
+        job_json=job_json if may_ask else None,
         python=python,
         environment=dict(session.host.environment),
+        content=any(one.content is not None for one in identity),
     )

@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orchestrator import sweeping
-from orchestrator.config import Config
+from orchestrator import pipeline, sweeping
+from orchestrator.config import Config, HostConfig
 from orchestrator.errors import ClaimedError
 from orchestrator.sweep.file import from_table
 from orchestrator.sweep.plan import Circumstances, plan, point_id
 from orchestrator.sweep.remaining import drifted, remaining
 from orchestrator.sweep.software import measured_with, mixed
 from orchestrator.sweep.standing import progress_of
-from orchestrator.sweep_going_on import require_none_runs
-from remote_payload.schema import BenchJob, PathIdentity, PointOutcome, SweepAttempt, SweepJob, job_of_unit
+from orchestrator.sweep_going_on import question_of, require_none_runs
+from remote_payload.schema import BenchJob, PathIdentity, PointOutcome, SweepAttempt, SweepJob, job_of_unit, to_json
 from remote_payload.sweep.outcome import ends_of_loads
 from remote_payload.sweep.wanted import Wanted, job_for
 
@@ -233,3 +233,17 @@ def test_what_was_measured_with_is_known_by_the_attempts_that_measured() -> None
     assert mixed([{"torch": "1"}]) == mixed([]) == ()
     own = dataclasses.replace(units[3], changes_json=json.dumps({"server_python": "/c/python"}))
     assert measured_with(dataclasses.replace(job, units=(*units[:3], own)), attempts) == ({"torch": "1"},)
+
+
+def test_on_a_login_node_no_prefix_is_entered_that_would_wait_for_a_node() -> None:
+    inside = to_json(BenchJob(model="/m", exec_prefix=("srun",)))
+    for scheduler, job_json, is_asked in (
+        ("slurm", inside, False),
+        ("slurm", to_json(BenchJob(model="/m")), True),
+        (None, inside, True),
+    ):
+        host = HostConfig(ssh="c1", scheduler=scheduler, environment={"A": "1"})
+        session = pipeline.session("c1", Config(hosts={"c1": host}), lambda _: None, accept_new=False)
+        asked = question_of(session, job_json, "/venv/bin/python", AROUND.identity)
+        assert (asked.job_json == job_json, asked.job_json is None) == (is_asked, not is_asked)
+        assert (asked.python, asked.environment, asked.paths) == ("/venv/bin/python", {"A": "1"}, ("/m",))
