@@ -18,7 +18,7 @@ def cancel_on(session: HostSession, group: SweepGroup, grace_s: float, store: St
         try:
             found.append(pipeline.cancel(session, share.share_id, grace_s, store))
         except NotFoundError:
-            error = elsewhere(share, tell(session, group.group_id))
+            error = elsewhere(share, tell(session, group.group_id, known=[one.share_id for one in group.shares]))
             if error is not None:
                 raise error from None
     return found

@@ -36,8 +36,8 @@ def found_on(group_id: str, hosts: Several, store: Store) -> tuple[SweepGroup, d
     Kept here, so that from now on this laptop knows it. Raises NotFoundError where no host has a share or was told of
     one, ClaimedError as `newest` does.
     """
-    answers = _each(hosts, group_id, store, hosts.names)
     known_here = load_group(store.home, group_id) if is_group(store.home, group_id) else None
+    answers = _each(hosts, group_id, store, hosts.names, () if known_here is None else known_here.shares)
     shares = gathered(() if known_here is None else known_here.shares, answers.found)
     if not shares:
         if answers.errors:
@@ -66,7 +66,7 @@ def newest(group: SweepGroup, hosts: Several, store: Store, but: Collection[str]
     """
     dead = {share.host for share in group.shares if share.is_dead} | {*but}
     names = [name for name in hosts.names if name not in dead]
-    answers = _each(hosts, group.group_id, store, names)
+    answers = _each(hosts, group.group_id, store, names, group.shares)
     shares = gathered(group.shares, answers.found)
     if shares != group.shares:
         group = dataclasses.replace(group, shares=shares)
@@ -74,8 +74,10 @@ def newest(group: SweepGroup, hosts: Several, store: Store, but: Collection[str]
     return group
 
 
-def _each(hosts: Several, group_id: str, store: Store, names: Sequence[str]) -> Answers[Heard]:
-    answers = hosts.each(lambda session: _heard(session, group_id, store), names)
+def _each(
+    hosts: Several, group_id: str, store: Store, names: Sequence[str], known: Sequence[GroupShare]
+) -> Answers[Heard]:
+    answers = hosts.each(lambda session: _heard(session, group_id, store, known), names)
     hosts.places |= {name: heard.place for name, heard in answers.found.items()}
     return answers
 
@@ -127,12 +129,18 @@ def _sorted(shares: Collection[GroupShare]) -> tuple[GroupShare, ...]:
     return tuple(sorted(shares, key=lambda share: share.number))
 
 
-def _heard(session: HostSession, group_id: str, store: Store) -> Heard:
-    frame = tell(session, group_id)
-    answer = pipeline.status(session, None, store, prefix=f"{group_id}.h")
+def _heard(session: HostSession, group_id: str, store: Store, known: Sequence[GroupShare]) -> Heard:
+    certain = {share.share_id: share for share in known if not share.is_hearsay}
+    frame = tell(session, group_id, known=tuple(certain))
     destination = f"{session.destination} {session.host.root}"
-    own: dict[str, GroupShare] = {}
-    for spec in answer.specs:
+    own = {
+        name: dataclasses.replace(certain[name], host=session.name, destination=destination, place=frame.place)
+        for name in frame.here
+        if name in certain
+    }
+    is_told_of_all = bool(known) and all(share.place is not None for share in known)  # not of an earlier version's
+    specs = () if is_told_of_all else pipeline.status(session, None, store, prefix=f"{group_id}.h").specs
+    for spec in specs:
         job = _job_of(spec.job_json, group_id) if spec.job_kind == "sweep" else None
         if job is not None:
             share = share_of(job, session.name, destination, spec.settings, spec.run_id)

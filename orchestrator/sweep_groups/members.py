@@ -92,7 +92,7 @@ def launch(
 
     def begin(session: HostSession) -> None:
         if told:
-            telling.tell(session, told[0].group_id, told)
+            telling.tell(session, told[0].group_id, told, known=[one.run_id for one in told])
         for share in shares:
             if share.host == session.name:
                 job = job_from_json(share.job_json)
@@ -175,7 +175,7 @@ def _asked(session: HostSession, share: GroupShare, group_id: str, store: Store)
     try:
         asked = sweeping.ask(session, share.share_id, store, THINKS_S)
     except NotFoundError as error:
-        heard = telling.tell(session, group_id)
+        heard = telling.tell(session, group_id, known=[share.share_id])
         if share.share_id in heard.gone:
             return HostNotReadyError(
                 f"{share.share_id} was on it, and `gc` took it away: the laptop that brought it home goes on with it"

@@ -26,15 +26,23 @@ class Known:
 
 
 def tell(
-    session: HostSession, group_id: str, shares: Sequence[ToldShare] = (), withdrawn: Sequence[str] = ()
+    session: HostSession,
+    group_id: str,
+    shares: Sequence[ToldShare] = (),
+    withdrawn: Sequence[str] = (),
+    known: Sequence[str] = (),
 ) -> TellFrame:
-    """What the host was told of the group, with these. Raises SweepGoesOnError where another share has their points."""
+    """What the host was told of the group, with these. Raises SweepGoesOnError where another share has their points.
+
+    `known`: shares that it need not tell of.
+    """
     request = TellRequest(
         nonce=new_nonce(),
         root=session.host.root,
         group_id=group_id,
         shares=tuple(shares),
         withdrawn=tuple(withdrawn),
+        known=tuple(known),
     )
     frame = session.ask("tell", request, TellFrame, ANSWER_S)
     if any(share.group_id != group_id for share in frame.shares):
@@ -54,7 +62,8 @@ def elsewhere(share: GroupShare, heard: TellFrame) -> HostNotReadyError | None:
 
 def placed(group: SweepGroup, hosts: Several) -> SweepGroup:
     """The group with what tells the roots of its hosts apart, of those that answer now."""
-    found = hosts.each(lambda session: tell(session, group.group_id).place).found
+    ids = [share.share_id for share in group.shares]
+    found = hosts.each(lambda session: tell(session, group.group_id, known=ids).place).found
     shares = (dataclasses.replace(one, place=found.get(one.host) or one.place) for one in group.shares)
     return dataclasses.replace(group, shares=tuple(shares))
 
@@ -93,7 +102,7 @@ def claim(
     for name in dict.fromkeys((*group.hosts, *sorted(takers))):
         if name in silent or name not in hosts.names:
             continue
-        answer = hosts.each(lambda session: tell(session, group.group_id, told), [name])
+        answer = hosts.each(lambda session: tell(session, group.group_id, told, known=known.over), [name])
         error = answer.errors.get(name) or _begun(told, answer.found, name)
         if isinstance(error, HostError) and name not in takers:  # it fell silent: another laptop may reach it, or not
             continue
@@ -109,7 +118,7 @@ def withdraw(shares: Sequence[ToldShare], group_id: str, hosts: Several, names: 
     if not shares:
         return
     ids = [share.run_id for share in shares]
-    hosts.each(lambda session: tell(session, group_id, withdrawn=ids), names)
+    hosts.each(lambda session: tell(session, group_id, withdrawn=ids, known=ids), names)
 
 
 def _begun(told: Sequence[ToldShare], found: Mapping[str, TellFrame], name: str) -> Eagle3Error | None:

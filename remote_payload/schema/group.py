@@ -46,9 +46,11 @@ class TellRequest(Record):
     shares: tuple[ToldShare, ...] = ()
     withdrawn: tuple[str, ...] = ()
     """Shares that were told and certainly will not begin."""
+    known: tuple[str, ...] = ()
+    """Shares that the answer need not tell of: they may have thousands of points."""
 
     def __post_init__(self) -> None:
-        for run_id in (self.group_id, *self.withdrawn):
+        for run_id in (self.group_id, *self.withdrawn, *self.known):
             require_run_id(run_id)
 
 
@@ -58,7 +60,7 @@ class TellFrame(Record):
     kind: Literal["tell"] = "tell"
     shares: tuple[ToldShare, ...]
     here: tuple[str, ...]
-    """Those of them that are runs of this host."""
+    """Of all shares, also of those that the request knows, the ones that are runs of this host."""
     gone: tuple[str, ...] = ()
     """Those that were, until `gc` took them away."""
     place: str | None

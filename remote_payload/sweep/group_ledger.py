@@ -57,7 +57,8 @@ def tell(request: TellRequest, send: Send) -> None:
         found = _read(path)
     here = tuple(one for one in found.shares if RunDir(root / "runs" / one).spec.is_file())
     gone = tuple(sorted(found.gone.difference(here)))
-    send(TellFrame(shares=tuple(found.shares.values()), here=here, gone=gone, place=place_of(root)))
+    shares = tuple(share for name, share in found.shares.items() if name not in request.known)
+    send(TellFrame(shares=shares, here=here, gone=gone, place=place_of(root)))
     send(EndFrame())
 
 

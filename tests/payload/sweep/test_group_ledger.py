@@ -58,10 +58,10 @@ def share(run_id: str, job: SweepJob, *, over: tuple[str, ...] = (), never_begun
     )
 
 
-def tell(root: Path, *shares: ToldShare, withdrawn: tuple[str, ...] = ()) -> TellFrame:
+def tell(root: Path, *shares: ToldShare, **more: tuple[str, ...]) -> TellFrame:
     sent: list[Frame] = []
     send: Send = sent.append
-    group_ledger.tell(TellRequest(nonce=NONCE, root=str(root), group_id="n", shares=shares, withdrawn=withdrawn), send)
+    group_ledger.tell(TellRequest(nonce=NONCE, root=str(root), group_id="n", shares=shares, **more), send)
     assert isinstance(sent[1], EndFrame)
     assert isinstance(sent[0], TellFrame)
     return sent[0]
@@ -102,6 +102,8 @@ def test_every_host_is_told_of_all_shares_and_says_which_are_its_own(root: Path)
     assert [one.run_id for one in found.shares] == ["n.h1", "n.h2"]
     assert found.here == ("n.h1",)
     assert all(one.told_unix_s > 1e9 for one in found.shares)
+    brief = tell(root, known=("n.h1",))
+    assert ([one.run_id for one in brief.shares], brief.here) == (["n.h2"], ("n.h1",))
     assert tell(root, *FIRST).shares == found.shares  # told twice, as after a broken link
     assert (root / "groups/n.jsonl").stat().st_mode & 0o777 == 0o600
 
