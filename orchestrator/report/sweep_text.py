@@ -152,8 +152,8 @@ def not_run_text(progress: Progress, job: SweepJob, width: int) -> list[str]:
 
 
 def not_run_because(progress: Progress, job: SweepJob) -> str:
-    """Why a sweep that is over did not come to all of its points."""
-    if progress.phase == "succeeded" and job.stop_after_failures is not None:
+    """Why a sweep did not come to all of its points: it is over, or leaves out the rest while some still run."""
+    if job.stop_after_failures is not None and (progress.phase == "succeeded" or not progress.is_over):
         return f"`stop_after_failures` = {job.stop_after_failures}: so many starts in a row measured nothing"
     return f"the sweep ended before, {progress.phase.replace('_', ' ')}"
 

@@ -82,7 +82,8 @@ def in_time(seconds: float) -> str:
 
 def _left_s(standings: Sequence[Standing], attempts: Sequence[SweepAttempt], phase: str) -> float | None:
     """Starts are part of it: a measurement's share of the time that attempts took from start to end."""
-    over = [one for one in attempts if one.finished_unix_s is not None and one.phase in TERMINAL_PHASES]
+    over = [one for one in attempts if (one.finished_unix_s or 0.0) > one.started_unix_s]  # not what never began
+    over = [one for one in over if one.phase in TERMINAL_PHASES]
     reached = sum(outcome.end != "not_reached" for one in over for outcome in one.points)
     if phase in TERMINAL_PHASES or not reached:
         return None
