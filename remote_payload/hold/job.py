@@ -47,7 +47,7 @@ class _Hold:
     def __init__(self, job: HoldJob, here: RunDir, archive: Path) -> None:
         self._job, self._here, self._archive = job, here, archive
         self._members: set[str] = set()
-        self._goes_on = True
+        self._is_wanted = True
         self._needed_s = time.monotonic()
         self._supervisor = os.getppid()
 
@@ -61,7 +61,7 @@ class _Hold:
                 self._needed_s = time.monotonic()
             elif self._is_orphaned:
                 return "its supervisor is gone"
-            elif not self._goes_on:
+            elif not self._is_wanted:
                 return "no more runs come"
             elif time.monotonic() - self._needed_s >= self._job.idle_s:
                 return f"no run came for {self._job.idle_s:g} s"
@@ -72,12 +72,14 @@ class _Hold:
 
     def _lives(self, run_id: str) -> bool:
         """Whether the run, its supervisor or anything that it left still uses the devices."""
-        member = self._member(run_id)
+        return self._goes_on(run_id) or bool(leftovers.alive(self._member(run_id)))
+
+    def _goes_on(self, run_id: str) -> bool:
         try:
-            state = current_state(member)
+            state = current_state(self._member(run_id))
         except Refusal:  # damaged: what lives of it counts
-            state = None
-        return (state is not None and not state.is_terminal) or bool(leftovers.alive(member))
+            return False
+        return state is not None and not state.is_terminal
 
     def _member(self, run_id: str) -> RunDir:
         return RunDir(self._here.path.parent / run_id)
@@ -86,7 +88,7 @@ class _Hold:
         if verb == "launch":
             return self._launch(from_json(LaunchRequest, text))
         if verb == "hold":
-            self._goes_on = from_json(HoldRequest, text).goes_on
+            self._is_wanted = from_json(HoldRequest, text).goes_on
             return to_json(self._facts())
         raise SchemaError(f"$: expected `launch` or `hold`, found: {verb!r}")
 
@@ -95,11 +97,12 @@ class _Hold:
             raise Refusal("lease_over", f"the supervisor of this hold is gone: {self._here.path.name}")
         answer = launch.begin(request, self._here.path.parent.parent, self._archive, hold=self._here)
         self._members.add(request.spec.run_id)
-        self._goes_on = True
+        self._is_wanted = True
         return answer
 
     def _facts(self) -> HoldFrame:
         state = current_state(self._here)
         if state is None:
             raise Refusal("no_such_run", f"the hold's own state is gone: {self._here.state}")
-        return HoldFrame(facts=HoldFacts(state=state, members=tuple(sorted(self._members))))
+        members = tuple(sorted(run_id for run_id in self._members if self._goes_on(run_id)))
+        return HoldFrame(facts=HoldFacts(state=state, members=members))

@@ -42,4 +42,4 @@ class HoldFacts(Record):
 
     state: RunState
     members: tuple[str, ...] = ()
-    """Runs that use it now."""
+    """Runs that are on their way in it now."""
