@@ -150,7 +150,7 @@ def test_nothing_is_said_of_trees_of_other_loads_of_other_drafters_and_of_deeper
 
 
 def test_two_depths_bracket_a_chain_by_the_ends_of_their_intervals() -> None:
-    """Plain 90 [89.1, 90.9]; one step 160 [158.4, 161.6] at 1.9 [1.881, 1.919]: at most 161.6 / 1.881 = 85.91 a second."""
+    """Plain 90 [89.1, 90.9]; one step 160 [158.4, 161.6] at 1.9 [1.881, 1.919]: at most 161.6 / 1.881 verifies."""
     one, best = chain(1, 160.0, 1.9), chain(1, 200.0, 1.9, eagle_topk=4)  # a tree may be the best: at least 198
     (found,) = propose([plain(), one, chain(5, 100.0, 2.0), best], {"three": job(3)})
     assert round(found.most_tok_s, 1) == round(2.02 * 161.6 / 1.881, 1) == 173.5
