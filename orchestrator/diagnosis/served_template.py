@@ -16,8 +16,8 @@ _NEEDS_IDS = f"{_BOTH}: they are asked of the served template; or prompts as tok
 _THINKING = ("think", "reasoning")
 
 _REMEDIES = {
-    "bos": "leave the BOS out of the chat template, or out of the tokenizer's own additions (add_bos_token): one of "
-    "them adds it; training has it as `input_ids` begin",
+    "bos": "let the prompt begin as training's `input_ids` do: the BOS comes from the chat template, from the "
+    "tokenizer's own additions (`add_bos_token`), from both or from neither",
     "front": "send the system prompt that training has (none, where it has none), or serve its template: "
     "`--chat-template FILE`",
     "thinking": "send what training has: `chat_template_kwargs` with `enable_thinking` (or this model's switch), or "
