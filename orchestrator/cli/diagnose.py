@@ -125,11 +125,12 @@ def diagnose(host_name: str, **flags: Any) -> None:
 
 def _kept(flags: dict[str, Any], store: "Store") -> "Asked | None":
     """The diagnosis that --run-id alone names, as it was asked for; None where the command says what to diagnose."""
+    from orchestrator.diagnosing.asked import SAMPLES
     from orchestrator.diagnosing.keeping import asked_of
     from orchestrator.store.diagnoses import find_diagnosis
     from orchestrator.waiting import duration_s
 
-    named = ("model", "draft", "rows", "attach_url", "job_file", "prompts", "merged", "heldout_prompts", *SERVER)
+    named = {"model", "draft", "trained", "job_file", "prompts", "heldout_prompts", *SAMPLES, *SERVER}
     if flags["run_id"] is None or any(flags[name] not in (None, ()) for name in named):
         return None
     record = find_diagnosis(store.home, flags["run_id"])
