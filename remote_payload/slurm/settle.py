@@ -195,7 +195,9 @@ def _missing(which: str, note: str | None, never: Sequence[SweepAttempt]) -> Fai
     """Why a sweep is not whole: by what Slurm says of elements that never began, as far as it does."""
     why = next((one.failure for one in never if one.failure is not None), None)
     if why is not None:
-        return Failure(kind=why.kind, message=f"{which} never began; {never[0].unit_id}: {why.message}", hint=why.hint)
+        return Failure(
+            kind="supervisor", message=f"{which} never began; {never[0].unit_id}: {why.message}", hint=why.hint
+        )
     message = f"{which} left no attempt; {note or 'Slurm does not know its jobs any more'}"
     return Failure(kind="supervisor", message=message, hint=_LOST_HINT)
 
