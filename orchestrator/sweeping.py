@@ -112,11 +112,12 @@ def launch(order: Order, session: HostSession, store: Store, tell: Tell) -> RunR
     return pipeline.run(dataclasses.replace(order, detach=True), session, store, tell)
 
 
-def identify(session: HostSession, paths: tuple[str, ...]) -> tuple[PathIdentity, ...]:
-    """What lies under the paths on the host. Raises ProtocolError."""
+def identify(session: HostSession, paths: tuple[str, ...], *, content: bool = False) -> tuple[PathIdentity, ...]:
+    """What lies under the paths on the host, with `content` by what the files hold as well. Raises ProtocolError."""
     if not paths:
         return ()
-    return identified(session, IdentifyRequest(nonce=new_nonce(), root=session.host.root, paths=paths)).paths
+    request = IdentifyRequest(nonce=new_nonce(), root=session.host.root, paths=paths, content=content)
+    return identified(session, request).paths
 
 
 def identified(session: HostSession, request: IdentifyRequest) -> IdentifyFrame:

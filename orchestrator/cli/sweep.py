@@ -25,8 +25,8 @@ from orchestrator.cli.options import (
 )
 from orchestrator.cli.sweep_again import confirm, resume
 from orchestrator.cli.sweep_ending import follow_home, require_home, show_end, sweep_session, tell_problems
+from orchestrator.cli.sweep_hosts import mix_options, or_of_several
 from orchestrator.cli.sweep_hosts import named as named_hosts
-from orchestrator.cli.sweep_hosts import or_of_several
 from orchestrator.cli.waiting import take_wish, waiting_options
 
 
@@ -54,7 +54,7 @@ def sweep() -> None:
 )
 @click.option("--step-cost", metavar="R", help="Of a drafter test's --prune, as in `runs show --depths`, at one user.")
 @click.option("--dry-run", is_flag=True, help="Print the points, each skip with its reason and an estimate; end.")
-@click.option("--mix-classes", is_flag=True, help="Although the hosts are not alike: with a table a class of hosts.")
+@mix_options
 @click.option("--detach", is_flag=True, help="Return as soon as the sweep runs on its own.")
 @notify_option
 @accept_new_option

@@ -22,7 +22,7 @@ from orchestrator.cli.options import (
     several_hosts_option,
 )
 from orchestrator.cli.sweep_ending import follow_home, show_end
-from orchestrator.cli.sweep_hosts import or_of_several
+from orchestrator.cli.sweep_hosts import mix_options, or_of_several
 from orchestrator.errors import UsageError
 
 if TYPE_CHECKING:
@@ -63,10 +63,12 @@ def again_options() -> Decorator:
     help="Of several hosts one that does not answer, and on which nothing runs any more: move what it had. "
     "May be repeated.",
 )
-@click.option("--mix-classes", is_flag=True, help="Of several hosts: move to one that is not alike.")
+@mix_options
 @again_options()
 @or_of_several
-def resume(*, skip_failed: bool, prune: bool, dead: tuple[str, ...], mix_classes: bool, **asked: Any) -> None:
+def resume(
+    *, skip_failed: bool, prune: bool, dead: tuple[str, ...], mix_classes: bool, mix_models: bool, **asked: Any
+) -> None:
     """Measure what a sweep left: a new sweep of the points that are not measured; what still runs is waited for.
 
     Of a sweep over several hosts `--host` names those that take what is left; what may still be measured is not moved.
@@ -75,10 +77,11 @@ def resume(*, skip_failed: bool, prune: bool, dead: tuple[str, ...], mix_classes
     if is_elsewhere or many.is_many(asked["run_id"], asked["host_name"]):
         if prune or asked["new_id"]:
             raise UsageError("--prune and --run-id are for the sweep of one host; a share, as in `night.h1`, is one")
-        many_launch.resume(dead=dead, skip_failed=skip_failed, mix_classes=mix_classes, **asked)
+        asked |= {"mix_classes": mix_classes, "mix_models": mix_models}
+        many_launch.resume(dead=dead, skip_failed=skip_failed, **asked)
         return
-    if dead or mix_classes:
-        raise UsageError("--host-is-dead and --mix-classes are for a sweep over several hosts")
+    if dead or mix_classes or mix_models:
+        raise UsageError("--host-is-dead, --mix-classes and --mix-models are for a sweep over several hosts")
     from orchestrator.sweep.pruning import nothing_said
     from orchestrator.sweep.remaining import remaining
     from orchestrator.sweep_report import table_of

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from orchestrator.cli.options import open_store, tell_what_matters
 from orchestrator.errors import Eagle3Error, NotFoundError, UsageError
 
@@ -23,6 +25,15 @@ def named(host_name: str) -> tuple[str, ...]:
     if not all(names) or len(set(names)) < len(names):
         raise UsageError(f"--host: expected names with commas between them, none empty or twice, found: {host_name!r}")
     return names
+
+
+def mix_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Whether hosts that cannot be held against each other may share a sweep all the same."""
+    classes = "Of several hosts, although they are not alike: with a table a class of hosts."
+    models = "Of several hosts, although a path holds another model on each: with a table for each."
+    for name, words in (("--mix-models", models), ("--mix-classes", classes)):
+        command = click.option(name, is_flag=True, help=words)(command)
+    return command
 
 
 @contextmanager

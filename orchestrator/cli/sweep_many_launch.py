@@ -47,7 +47,8 @@ def run(
         if is_group(store.home, group_id):
             group = members.again(group_id, planning.asked_sha256(wanted), tuple(wanted), store)
         else:
-            group, left_out = planning.planned(wanted, hosts, group_id, mix_classes=asked["mix_classes"])
+            mix = {key: asked[key] for key in ("mix_classes", "mix_models")}
+            group, left_out = planning.planned(wanted, hosts, group_id, **mix)
             members.begin(group, store)
         for name, error in left_out.items():
             console.warn(f"{name} is left out, the others measure all points: {error.message}")
@@ -71,6 +72,7 @@ def resume(run_id: str, host_name: str | None, *, dead: Sequence[str], **asked: 
         skip_failed=asked["skip_failed"],
         allow_drift=asked["allow_drift"],
         mix_classes=asked["mix_classes"],
+        mix_models=asked["mix_models"],
     )
     with (
         watching(as_json=asked["as_json"]) as tell,
@@ -137,6 +139,7 @@ def _launch_and_follow(
     from orchestrator.sweep_groups import telling
     from orchestrator.sweep_groups.members import begun, launch, not_begun
 
+    _tell_unknown_models(group)
     store, before = open_store(), group
     is_new = len(shares) == len(group.shares)
     told = telling.as_told(shares, group.group_id, telling.Known())
@@ -160,6 +163,14 @@ def _launch_and_follow(
         require_none(errors)
         return
     show_end(group, follow_home(group, hosts, tell, errors), errors, as_json=asked["as_json"])
+
+
+def _tell_unknown_models(group: "SweepGroup") -> None:
+    from orchestrator.sweep.same_models import unknown
+    from orchestrator.sweep_groups.members import job_of
+
+    for words in unknown({share.host: job_of(share).identity for share in group.shares}):
+        console.note(words)
 
 
 def show_launched(group: "SweepGroup", *, as_json: bool) -> None:

@@ -55,7 +55,12 @@ def report_text(
     lines = _head(group_id, parts, missing, width)
     for one in classes:
         names = ", ".join(table.host for table in one.tables)
-        lines += ["", *wrapped(f"{one.host_class}: {names}", width), *rows_text(one.tables, width)]
+        lines += ["", *wrapped(f"{one.host_class}: {names}", width)]
+        for words in one.apart:
+            lines += wrapped(f"OTHER MODELS: {words}", width, "  ")
+        for words in one.unknown:
+            lines += wrapped(words, width, "  ")
+        lines += rows_text(one.tables, width)
         for table in one.tables:
             for words in table.job.drift:
                 lines += wrapped(
@@ -70,8 +75,8 @@ def report_text(
     lines += legend_text([table for one in classes for table in one.tables], width, None)
     if any(table.metrics for one in classes for table in one.tables):
         lines += wrapped(
-            "Every point is held against the plain decoding of its own host; figures of two classes say nothing about "
-            "each other.",
+            "Every point is held against the plain decoding of its own host; figures of two classes, or of two models, "
+            "say nothing about each other.",
             width,
         )
     return "\n".join(lines)
@@ -83,7 +88,13 @@ def report_json(
     """The same as values."""
     told = group_json(group_id, parts, missing)
     told["classes"] = [
-        {"host_class": one.host_class, "tables": [table_json(table) for table in one.tables]} for one in classes
+        {
+            "host_class": one.host_class,
+            "other_models": list(one.apart),
+            "unknown_models": list(one.unknown),
+            "tables": [table_json(table) for table in one.tables],
+        }
+        for one in classes
     ]
     return told
 

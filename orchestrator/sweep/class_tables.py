@@ -1,7 +1,7 @@
 """The tables of a sweep over several hosts: one a host, those of a class side by side, and no class beside another.
 
-Every point is held against the plain decoding of its own host. Verdicts are corrected for each other within a class.
-Pure.
+Nor are hosts of one class that have other models under the sweep's paths. Every point is held against the plain
+decoding of its own host. Verdicts are corrected for each other within a class. Pure.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,15 +9,21 @@ from dataclasses import dataclass
 
 from orchestrator.records.measurement import MeasurementSet
 from orchestrator.sweep.group import Part, of_host
+from orchestrator.sweep.same_models import alike, others, unknown
 from orchestrator.sweep.table import SweepTable, corrected, table
+from remote_payload.schema import PathIdentity
 
 
 @dataclass(frozen=True, kw_only=True)
 class ClassTable:
-    """The hosts of one class, a table each."""
+    """The hosts of one class and with the same models, a table each."""
 
     host_class: str
     tables: tuple[SweepTable, ...]
+    apart: tuple[str, ...] = ()
+    """Why these are not among the class's first: what they have another, a sentence each."""
+    unknown: tuple[str, ...] = ()
+    """What nobody can compare on these hosts, a sentence each."""
 
 
 def class_tables(group_id: str, parts: Sequence[Part], sets: Mapping[str, MeasurementSet]) -> tuple[ClassTable, ...]:
@@ -25,8 +31,25 @@ def class_tables(group_id: str, parts: Sequence[Part], sets: Mapping[str, Measur
     hosts: dict[tuple[str, str], list[Part]] = {}
     for part in parts:
         hosts.setdefault((part.host_class, part.host), []).append(part)
-    classes: dict[str, list[SweepTable]] = {}
+    classes: dict[str, dict[str, SweepTable]] = {}
+    models: dict[str, dict[str, tuple[PathIdentity, ...]]] = {}
     for (kind, host), own in hosts.items():
         job, progress = of_host(own)
-        classes.setdefault(kind, []).append(table(group_id, host, job, progress, sets, raw=True))
-    return tuple(ClassTable(host_class=kind, tables=corrected(some)) for kind, some in classes.items())
+        classes.setdefault(kind, {})[host] = table(group_id, host, job, progress, sets, raw=True)
+        models.setdefault(kind, {})[host] = tuple(one for part in own for one in part.job.identity)
+    return tuple(one for kind, tables in classes.items() for one in _by_models(kind, tables, models[kind]))
+
+
+def _by_models(
+    kind: str, tables: Mapping[str, SweepTable], models: Mapping[str, tuple[PathIdentity, ...]]
+) -> tuple[ClassTable, ...]:
+    first = next(iter(models))
+    return tuple(
+        ClassTable(
+            host_class=kind,
+            tables=corrected([tables[host] for host in hosts]),
+            apart=others({host: models[host] for host in dict.fromkeys((first, *hosts))}),
+            unknown=unknown({host: models[host] for host in hosts}),
+        )
+        for hosts in alike(models)
+    )

@@ -17,7 +17,7 @@ from orchestrator.sweep.remaining import drifted
 from orchestrator.sweep.software import measured_with
 from orchestrator.sweep_going_on import drift_of, installed_now
 from orchestrator.sweep_groups.members import Member, first_hosts, job_of
-from orchestrator.sweep_groups.planning import Looked, later_id, look, share_of
+from orchestrator.sweep_groups.planning import Looked, later_id, look, require_same_models, share_of
 from orchestrator.sweep_groups.telling import Known
 from orchestrator.waiting import same_gpus
 from remote_payload.schema import SweepJob, job_from_json
@@ -39,6 +39,7 @@ class Again:
     skip_failed: bool = False
     allow_drift: bool = False
     mix_classes: bool = False
+    mix_models: bool = False
 
 
 def declared_dead(members: Sequence[Member], dead: Sequence[str]) -> tuple[Member, ...]:
@@ -98,7 +99,8 @@ def new_shares(
 ) -> tuple[GroupShare, ...]:
     """The share of each host that takes something.
 
-    Raises the error of a host that does not answer, InvalidRunError on drift, UsageError for a host of another class.
+    Raises the error of a host that does not answer, InvalidRunError on drift, UsageError for a host of another class
+    or with other models.
     """
     config, wish = of
     paths = tuple(one.path for one in next(iter(taken.values()))[0].part.job.identity)
@@ -109,7 +111,7 @@ def new_shares(
     shares = []
     for name, some in taken.items():
         looked, drift = answers.found[name]
-        _require_class(name, looked, some, mix_classes=wish.mix_classes)
+        _require_fit(name, looked, [one for one in some if one.part.host != name], wish)
         if drift and not wish.allow_drift:
             raise InvalidRunError(
                 f"what is left of sweep `{group.group_id}` would not be measured on {name} as the rest was: "
@@ -152,14 +154,17 @@ def waiting_of(share: GroupShare, members: Sequence[Member], config: Config) -> 
     return None if waiting is None else dataclasses.replace(waiting, leases=config.host(share.host).leases)
 
 
-def _require_class(name: str, looked: Looked, some: Sequence[Left], *, mix_classes: bool) -> None:
-    for one in some:
-        if one.part.host != name and one.part.host_class != looked.host_class and not mix_classes:
+def _require_fit(name: str, looked: Looked, others: Sequence[Left], wish: Again) -> None:
+    """Raises UsageError where what others left would be measured on another class of host, or of other models."""
+    for one in others:
+        if one.part.host_class != looked.host_class and not wish.mix_classes:
             raise UsageError(
                 f"`{name}` ({looked.host_class}) is another class than `{one.part.host}` ({one.part.host_class}), and "
                 "what the one measures cannot be held against the other",
                 hint="name a host of that class, or --mix-classes: it is measured all the same, in a table of its own",
             )
+    for host, identity in {one.part.host: one.part.job.identity for one in others}.items():
+        require_same_models({host: identity, name: looked.around.identity}, mix_models=wish.mix_models)
 
 
 def _drift(session: HostSession, members: Sequence[Member]) -> tuple[str, ...]:

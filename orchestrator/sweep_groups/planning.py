@@ -21,6 +21,7 @@ from orchestrator.several_hosts import Several
 from orchestrator.sweep.classes import host_class
 from orchestrator.sweep.plan import Circumstances, paths_of, plan
 from orchestrator.sweep.points import Expanded
+from orchestrator.sweep.same_models import Found, others
 from orchestrator.sweep.shares import split
 from orchestrator.sweeping import MOST_TAG, Wanted
 from remote_payload.schema import PathIdentity, SweepJob, to_json
@@ -48,7 +49,7 @@ def look(session: HostSession, paths: tuple[str, ...]) -> Looked:
             f"host `{session.name}` cannot say which GPUs it has: {facts.gpu_problem or facts.gpu_answer}",
             hint="`eagle3-remote hosts check` shows more; leave the host out of `--host` meanwhile",
         )
-    identity = sweeping.identify(session, paths)
+    identity = sweeping.identify(session, paths, content=True)
     return Looked(
         destination=f"{session.destination} {session.host.root}",
         host_class=kind,
@@ -93,7 +94,7 @@ def asked_sha256(wanted: Mapping[str, Wanted]) -> str:
 
 
 def planned(
-    wanted: Mapping[str, Wanted], hosts: Several, group_id: str, *, mix_classes: bool
+    wanted: Mapping[str, Wanted], hosts: Several, group_id: str, *, mix_classes: bool, mix_models: bool
 ) -> tuple[SweepGroup, dict[str, Eagle3Error]]:
     """Look at the hosts and split the points among those that answer; the others are returned with their errors.
 
@@ -106,6 +107,7 @@ def planned(
         raise next(iter(answers.errors.values()))
     require_apart(answers.found)
     require_alike(answers.found, mix_classes=mix_classes)
+    require_same_models({name: one.around.identity for name, one in answers.found.items()}, mix_models=mix_models)
     own = shares_of({name: wanted[name] for name in answers.found})
     shares = []
     for number, (name, one) in enumerate(own.items(), start=1):
@@ -181,3 +183,13 @@ def require_alike(looked: Mapping[str, Looked], *, mix_classes: bool) -> None:
                 f"expected {where} on every host, `{having}` has it, and not: {', '.join(lacking)}",
                 hint="copy it there, or leave these hosts out of --host",
             )
+
+
+def require_same_models(found: Found, *, mix_models: bool) -> None:
+    """Whoever measures another drafter measures another thing. Raises UsageError."""
+    if (told := others(found)) and not mix_models:
+        raise UsageError(
+            "--host: these hosts have other models or data under the sweep's paths, and what one measures cannot be "
+            f"held against the others: {'; '.join(told)}",
+            hint="copy the same there, or --mix-models: the points are split all the same, with a table for each",
+        )

@@ -141,3 +141,39 @@ def test_a_cluster_and_a_machine_share_a_sweep(
 def slurm() -> Iterator[Slurm]:
     with running_slurm() as running:
         yield running
+
+
+def test_hosts_with_other_models_under_one_path_do_not_share_a_sweep_unasked(
+    new_laptop: Callable[[str], Laptop], plain: SshServer, tmp_path: Path
+) -> None:
+    def drafter(home: Path, weights: bytes) -> None:
+        (home / "drafter").mkdir(exist_ok=True)
+        (home / "drafter" / "config.json").write_text("{}")
+        (home / "drafter" / "model.safetensors").write_bytes(weights)
+
+    file = tmp_path / "depths.toml"
+    base = '[sweep]\njob = "standalone"\n[sweep.base]\ndraft = "~/drafter"\nrows = "bundled"\n'
+    file.write_text(f"{base}[sweep.grid]\nmax_rows = [1, 2, 3, 4]\n")
+    laptop = new_laptop("laptop")
+    no_gpus = {"PATH": f"{tmp_path}/none/bin:/usr/bin:/bin"}
+    with running_sshd(tmp_path / "other", ServerOptions(environment=no_gpus)) as other:
+        for name, server in (("a", plain), ("b", other), ("c", other)):
+            laptop.add_host(name, server, settings=f'root = "{tmp_path}/root-{name}"')
+        run = ("sweep", "run", str(file), "--host", "a,b", "--run-id", "night", "--detach")
+        drafter(plain.home, b"v1")
+        drafter(other.home, b"v2")
+        refused = laptop.run(*run)
+        assert (refused.code, "b is another than on a, by model.safetensors" in refused.err) == (2, True), refused.err
+        drafter(other.home, b"v1")
+        begun = laptop.run(*run)
+        assert begun.code == 0, begun.err
+        assert laptop.run("sweep", "cancel", "night").code == 0
+        drafter(other.home, b"v3")
+        onto = ("sweep", "resume", "night", "--host", "c", "--detach")
+        refused = laptop.run(*onto)
+        assert (refused.code, "~/drafter on c is another than on a" in refused.err) == (2, True), refused.err
+        moved = laptop.run(*onto, "--mix-models")
+        assert moved.code == 0, moved.err
+        assert laptop.run("sweep", "cancel", "night").code == 0
+    report = laptop.run("sweep", "report", "night")
+    assert "OTHER MODELS: ~/drafter on c is another than on a, by model.safetensors" in report.out

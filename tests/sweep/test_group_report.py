@@ -17,7 +17,8 @@ from orchestrator.sweep.plan import Circumstances, plan
 from orchestrator.sweep.points import Expanded
 from orchestrator.sweep.shares import split
 from orchestrator.sweep.standing import progress_of
-from remote_payload.schema import BenchJob, job_of_unit
+from remote_payload.schema import BenchJob, PathIdentity, job_of_unit
+from remote_payload.schema.sweep import PathContent
 from tests.sweep.test_table import FILE, SPEED, attempt, measurement
 
 HOSTS = {"a": ("2 x H200", 1.0), "b": ("2 x H200", 0.5), "c": ("1 x A100", 0.25)}
@@ -109,7 +110,7 @@ def test_the_report_has_a_table_a_class_with_its_hosts() -> None:
     assert re.search(r"plain decoding, concurrency 1 +a +3 of 3 ", text)
     assert re.search(r"plain decoding, concurrency 1 +b +3 of 3 ", text)
     assert "Not measured on b:" in text
-    assert "figures of two classes say nothing about each other" in " ".join(text.split())
+    assert "figures of two classes, or of two models, say nothing about each other" in " ".join(text.split())
     values = report_json("night", parts, classes, ())
     assert [[table["host"] for table in one["tables"]] for one in values["classes"]] == [["a", "b"], ["c"]]
     assert (values["counts"]["measured"], values["counts"]["failed"]) == (values["planned"] - 2, 2)
@@ -135,3 +136,24 @@ def test_a_silent_a_dead_and_a_never_launched_host_are_told_apart() -> None:
         (None, False, False),
     ]
     assert values["counts"]["not run"] == len(never.progress.standings)
+
+
+def test_hosts_of_a_class_with_other_models_get_a_table_each() -> None:
+    def holding(part: Part, weights: str | None) -> Part:
+        content = None if weights is None else PathContent(digest=weights)
+        one = PathIdentity(path="~/drafter", digest=part.host, content=content)
+        return dataclasses.replace(part, job=dataclasses.replace(part.job, identity=(one,)))
+
+    parts, sets = night()
+    mixed = [holding(part, weights) for part, weights in zip(parts, ("v1", "v2", "v2"), strict=True)]
+    classes = class_tables("night", mixed, sets)
+    assert [[table.host for table in one.tables] for one in classes] == [["a"], ["b"], ["c"]]
+    text = report_text("night", mixed, classes, (), 120)
+    assert text.count("OTHER MODELS") == 1  # c is another class and says so already
+    assert "2 x H200: b\n  OTHER MODELS: ~/drafter on b is another than on a\n" in text
+    told = report_json("night", mixed, classes, ())["classes"]
+    assert [one["other_models"] for one in told] == [[], ["~/drafter on b is another than on a"], []]
+    silent = class_tables("night", [holding(part, None) for part in parts], sets)
+    assert [[table.host for table in one.tables] for one in silent] == [["a", "b"], ["c"]]
+    unknown = "nobody can tell whether ~/drafter is the same on these hosts: its content is unknown on a, b"
+    assert report_json("night", parts, silent, ())["classes"][0]["unknown_models"] == [unknown]
