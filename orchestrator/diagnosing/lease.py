@@ -67,14 +67,13 @@ class Lease:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
-        if self._hold is None:
-            return
+        hold = self._hold
         try:
             if not isinstance(error, HostError):  # a host that is away cannot be told
                 self.end()
         except Eagle3Error:
             if error is None:
-                self.tell(Note(name="lease", text=f"{self._hold} could not be told to end; it ends when it idles"))
+                self.tell(Note(name="lease", text=f"{hold} could not be told to end; it ends when it idles"))
 
     def run(self, order: Order) -> RunRecord:
         """Launch a stage on the leased GPUs, which are leased now where they are not. Raises as `pipeline.run`.
@@ -99,7 +98,7 @@ class Lease:
 
         LeaseOverError where it never began and its lease is over.
         """
-        if known.within is not None and self._hold is None:
+        if known.within is not None and self._hold is None and self._fits_by_id(known.within):
             state = self._told(known.within, goes_on=True)
             self._hold = known.within if state is not None and state.phase == "running" else None
         asked = dataclasses.replace(
@@ -128,9 +127,7 @@ class Lease:
     def _taken_over(self, earlier: RunRecord) -> RunRecord | None:
         """The lease of an earlier command, where it goes on and is of as many GPUs."""
         spec = earlier.spec
-        is_same = spec.waiting is not None and self._waiting is not None and spec.waiting.gpus == self._waiting.gpus
-        is_same = is_same and spec.payload_sha256 == self.session.payload_sha256
-        if not is_same:
+        if not self._fits(spec):
             self._let_go(spec.run_id)
             return None
         state = self._told(spec.run_id, goes_on=True)
@@ -150,6 +147,16 @@ class Lease:
         )
         record = self._waited_for(lambda: finish(run, launch=None, wait=True))
         return record if record.phase == "running" else None
+
+    def _fits(self, spec: RunSpec) -> bool:
+        """Whether a hold is of as many GPUs, and of this version of the tool."""
+        is_same = spec.waiting is not None and self._waiting is not None and spec.waiting.gpus == self._waiting.gpus
+        return is_same and spec.payload_sha256 == self.session.payload_sha256
+
+    def _fits_by_id(self, hold: str) -> bool:
+        """The same of one that is known by its id; where this command leases nothing it is only there to be ended."""
+        known = (one for one in attempts(self.store, f"{self._diagnosis_id}.{STAGE}") if one.run_id == hold)
+        return any(not self._is_one or self._fits(one.spec) for one in known)
 
     def _made(self, number: int) -> RunRecord:
         self._hold = attempt_id(f"{self._diagnosis_id}.{STAGE}", number)
