@@ -5,6 +5,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from orchestrator.errors import UsageError
 from orchestrator.sweep.confirmation import configuration, unit_of
 from orchestrator.sweep.group import Left, Part, told
 from orchestrator.sweep.plan import Circumstances, cost_of, point_id
@@ -13,7 +14,7 @@ from orchestrator.sweep.pruning import settings_over
 from orchestrator.sweep.shares import rest, shared_out
 from remote_payload.schema import JOB_KINDS, SweepJob, SweepPoint, SweepUnit, UnitJob, to_json
 from remote_payload.schema.record import from_value
-from remote_payload.schema.sweep import SweepShare
+from remote_payload.schema.sweep import MOST_UNITS, SweepShare
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +46,7 @@ def moved(left: Sequence[Left], parts: Sequence[Part], host: str, to: Target) ->
     """The share that measures it there, with the plain decoding that it needs and the host neither has nor will have.
 
     `parts` are the group's shares. A point that the host has measured before keeps the id it had.
+    Raises UsageError where it would have more starts than a sweep may.
     """
     origin = left[0].part.job
     blocks: dict[int, list[tuple[SweepPoint, str | None]]] = {}
@@ -77,6 +79,11 @@ def moved(left: Sequence[Left], parts: Sequence[Part], host: str, to: Target) ->
             dataclasses.replace(unit_of(f"u{len(units) + at:04d}", block, some), adopt=adopted[name])
             for at, (name, some) in enumerate(starts.items())
         ]
+    if len(units) > MOST_UNITS:
+        raise UsageError(
+            f"`{host}` would take {len(units)} starts, and a sweep has at most {MOST_UNITS}",
+            hint="name more hosts with --host",
+        )
     return dataclasses.replace(
         origin,
         base_json=to_json(to.base),

@@ -11,9 +11,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from orchestrator.errors import JobFileError
 from orchestrator.sweep.file import SweepFile
 from orchestrator.sweep.points import LOADS, Expanded, Point, as_json, without_loads
 from remote_payload.schema import PathIdentity, SweepJob, SweepPoint, SweepUnit, UnitJob, to_json
+from remote_payload.schema.sweep import MOST_UNITS
 
 ID_DIGITS = 16
 PATHS = ("model", "draft", "target", "rows", "merged", "heldout", "heldout_merged", "prompts", "heldout_prompts")
@@ -76,10 +78,16 @@ def point_id(job: UnitJob, around: Circumstances) -> str:
 
 
 def plan(file: SweepFile, base: UnitJob, expanded: Expanded, around: Circumstances) -> SweepJob:
-    """The job that the host is given."""
+    """The job that the host is given. Raises JobFileError where it would have more starts than a sweep may."""
+    starts = starts_of(file, expanded.points)
+    if (count := len(starts) * file.repeats) > MOST_UNITS:
+        raise JobFileError(
+            f"{file.source}: a sweep has at most {MOST_UNITS} starts, found: {count}, "
+            f"{len(starts)} configurations in {file.repeats} blocks each (`repeats`)"
+        )
     ids = {id(point): point_id(point.job, around) for point in expanded.points}
     units: list[SweepUnit] = []
-    for block, order in enumerate(blocks_of(file, starts_of(file, expanded.points))):
+    for block, order in enumerate(blocks_of(file, starts)):
         units += [
             SweepUnit(
                 unit_id=f"u{len(units) + at:04d}",

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from orchestrator import sweeping
 from orchestrator.config import Config
-from orchestrator.errors import JobFileError
+from orchestrator.errors import JobFileError, UsageError
+from orchestrator.sweep import moving
 from orchestrator.sweep.file import from_table
 from orchestrator.sweep.group import Key, Part, counts, left, measured_twice, of_host, told
 from orchestrator.sweep.moving import Target, given_to, moved
@@ -227,3 +228,12 @@ def test_hosts_whose_settings_leave_other_points_share_no_sweep() -> None:
     require_same_points({"a": WANTED, "b": WANTED})
     with pytest.raises(JobFileError, match="leave each another set of points"):
         require_same_points({"a": WANTED, "b": dataclasses.replace(WANTED, expanded=fewer)})
+
+
+def test_more_starts_than_a_sweep_may_have_are_moved_to_no_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = [dataclasses.replace(part, launched=False) for part in first_parts()]
+    most = max(len(part.job.units) for part in parts)
+    monkeypatch.setattr(moving, "MOST_UNITS", most)
+    assert [len(part.job.units) for part in go_on(parts, list(NAMES))] == [len(part.job.units) for part in parts]
+    with pytest.raises(UsageError, match=rf"`a` would take \d+ starts, and a sweep has at most {most}"):
+        go_on(parts, ["a"])

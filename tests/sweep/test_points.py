@@ -12,7 +12,7 @@ from orchestrator import jobfile, sweeping
 from orchestrator.config import Config
 from orchestrator.errors import JobFileError
 from orchestrator.sweep.file import from_table, read
-from orchestrator.sweep.plan import changed_paths, starts_of
+from orchestrator.sweep.plan import Circumstances, changed_paths, plan, starts_of
 from orchestrator.sweep.points import Expanded, in_words
 from remote_payload.schema import BenchJob, PathIdentity
 
@@ -221,3 +221,10 @@ def test_a_path_that_leads_elsewhere_now() -> None:
         PathIdentity(path="/x", digest="d"),
     ]
     assert changed_paths(then, now) == ("/m",)
+
+
+def test_too_many_starts_are_a_mistake_of_the_file_and_said_before_they_are_made() -> None:
+    table = {"job": "selftest", "repeats": 1000, "grid": {"result_bytes": list(range(1, 102))}}
+    wanted = sweeping.wanted(from_table(table, "s.toml"), {}, Config(), "gpu1")
+    with pytest.raises(JobFileError, match=r"at most 100000 starts, found: 101000, 101 configurations in 1000 blocks"):
+        plan(wanted.file, wanted.base, wanted.expanded, Circumstances(payload_sha256=""))
