@@ -18,7 +18,7 @@ from orchestrator.records.diagnosis import DiagnosisRecord
 from orchestrator.remote.session import HostSession
 from orchestrator.store import Store
 from orchestrator.store.diagnoses import find_diagnosis, keep_diagnosis
-from orchestrator.sweep.chains import CHAINED
+from orchestrator.sweep.chains import is_chained
 from orchestrator.updates import Note
 from remote_payload.schema import BenchJob
 from remote_payload.schema.capture_rule import WiringFacts
@@ -68,7 +68,7 @@ def planned_of(asked: Asked, config: Config, facts: WiringFacts | None) -> Plann
         num_steps=job.num_steps,
         eagle_topk=job.eagle_topk,
         num_draft_tokens=job.num_draft_tokens,
-        is_chain=job.algorithm.upper() in CHAINED and job.eagle_topk == 1 and job.num_steps is not None,
+        is_chain=is_chained(job.algorithm) and job.eagle_topk == 1 and job.num_steps is not None,
         sglang_version=None if rule is None else rule.version,
         forces_draft_tokens=None if rule is None else rule.forces_draft_tokens,
         draft_config=None if facts is None else facts.draft_config,

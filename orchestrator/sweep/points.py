@@ -2,7 +2,7 @@
 
 A combination is a configuration at one load. It is skipped where a constraint does not hold, where the job's own check
 refuses it (the one that `run` makes: a tree that cannot be, a number out of range), or where it is the same as another
-once its derived values are in, and a chain's draft tokens are as SGLang sets them.
+once its derived values are in, and its algorithm and a chain's draft tokens are as SGLang has them.
 """
 
 import dataclasses
@@ -16,7 +16,7 @@ from typing import Any
 from orchestrator.errors import JobFileError
 from orchestrator.jobfile import check_key, parsed
 from orchestrator.secret_settings import require_no_secret
-from orchestrator.sweep.chains import as_served
+from orchestrator.sweep.chains import as_called, as_served
 from orchestrator.sweep.file import SweepFile
 from remote_payload.schema import JOB_KINDS, SchemaError, SkippedPoint, SweepPoint, UnitJob
 from remote_payload.schema.record import from_value
@@ -247,4 +247,4 @@ def _baselines(file: SweepFile, base: Mapping[str, Any], points: tuple[Point, ..
 
 
 def _key(point: Point) -> str:
-    return json.dumps(dataclasses.asdict(point.job), sort_keys=True)
+    return json.dumps(as_called(dataclasses.asdict(point.job)), sort_keys=True)

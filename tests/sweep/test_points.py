@@ -228,3 +228,24 @@ def test_too_many_starts_are_a_mistake_of_the_file_and_said_before_they_are_made
     wanted = sweeping.wanted(from_table(table, "s.toml"), {}, Config(), "gpu1")
     with pytest.raises(JobFileError, match=r"at most 100000 starts, found: 101000, 101 configurations in 1000 blocks"):
         plan(wanted.file, wanted.base, wanted.expanded, Circumstances(payload_sha256=""))
+
+
+def test_an_algorithm_by_another_name_is_the_same_server() -> None:
+    served = {"eagle_topk": 1, "num_draft_tokens": 9, "concurrency": 1}
+    names = ["EAGLE3", "eagle3", "NEXTN", "EAGLE", "nextn", "NGRAM"]
+    found = expanded({**BENCH, "points": [{"num_steps": 3, "algorithm": name, **served} for name in names]})
+    kept = [point.changes for point in found.points if not point.is_baseline]
+    tokens = [(one["algorithm"], one["num_draft_tokens"]) for one in kept]
+    assert tokens == [("EAGLE3", 4), ("EAGLE", 4), ("NGRAM", 9)]
+    twins = [one.reason for one in found.skipped]
+    assert twins == [
+        f"the same as num_steps 3, algorithm {name}, eagle_topk 1, num_draft_tokens 4"
+        for name in ("EAGLE3", "EAGLE", "EAGLE")
+    ]
+    base = {**BENCH["base"], "algorithm": "eagle3", **served, "concurrency": [1]}  # type: ignore[dict-item]
+    both = expanded(
+        {"job": "bench", "base": base, "points": [{"num_steps": 3}, {"num_steps": 3, "algorithm": "EAGLE3"}]}
+    )
+    assert [point.changes for point in both.points if not point.is_baseline] == [
+        {"num_steps": 3, "num_draft_tokens": 4, "concurrency": 1}
+    ]
