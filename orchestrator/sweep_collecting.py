@@ -21,6 +21,8 @@ from orchestrator.sweeping import Asked
 from orchestrator.updates import Note, Reconnecting, Update
 from remote_payload.schema import TERMINAL_PHASES, GatherRequest, NextFrame
 
+NEVER_BEGAN = "claimed, not started yet"
+"""How a host tells of a run that has a spec and no state, with nothing alive."""
 BATCH = 50
 """Runs that come home in one answer of the host."""
 
@@ -51,11 +53,15 @@ def collect(
 
 
 def _unstarted(asked: Asked) -> frozenset[str]:
-    """Attempts that may have left no run at all, as on a full disk: their sweep tells why nothing was measured."""
+    """Attempts that may have left no run at all, as on a full disk: their sweep tells why nothing was measured.
+
+    So may those that a power cut ended before they began.
+    """
     return frozenset(
         one.run_id
         for one in asked.attempts
-        if one.failure is not None and not any(outcome.end == "measured" for outcome in one.points)
+        if (one.failure is not None or one.phase == "lost")
+        and not any(outcome.end == "measured" for outcome in one.points)
     )
 
 
@@ -85,7 +91,8 @@ def _attached(run_id: str, session: HostSession, store: Store, tell: Tell, *, ma
         pipeline.attach(session, run_id, store, tell)
     except (NotFoundError, ProtocolError, ClaimedError, HostNotReadyError) as error:
         is_known = store.run_dir(run_id).path.is_dir()
-        if isinstance(error, NotFoundError) and may_lack and not is_known:
+        is_none = isinstance(error, NotFoundError) or NEVER_BEGAN in error.message
+        if is_none and may_lack and not is_known:
             return []
         if isinstance(error, NotFoundError) and is_known and store.load_exact(run_id).phase in TERMINAL_PHASES:
             note_no_result(store.run_dir(run_id))  # taken away there: said once, there is nothing to come
