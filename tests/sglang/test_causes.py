@@ -9,7 +9,7 @@ from tests.support import diagnosed_runs
 from tests.support.make_diagnosed_golden import make
 from tests.support.served_cases import CASES
 
-AGAIN = ("sound-default_ids_meant", "N-norm_output", "LV-story-default_ids-shifted_map")
+AGAIN = ("sound-default_ids_meant", "N-norm_output", "LP-story-default_ids-too_many_drafts")
 
 
 @pytest.mark.slow

@@ -29,7 +29,7 @@ from tests.support.served_models import write_prompts, write_target
 from tests.support.sshd import running_sshd
 
 QUICK = "[jobs.standalone]\ncapture_rows = 0\nthreads = 1\n[jobs.capture]\nmax_rows = 1\n"
-PROMPTS, TOKENS = 4, 32
+PROMPTS, TOKENS = 5, 32
 """Of each split."""
 LONGEST_S = 900
 

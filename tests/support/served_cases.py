@@ -104,7 +104,7 @@ SOUND = (
     _sound(broken.disagreeing_index),
 )
 SINGLE = (
-    _broken("L", ("wiring",), broken.ids_at_the_top, drafter=STORY, whole=True),
+    _broken("L", ("wiring",), broken.ids_at_the_top, drafter=STORY),
     _broken("L", ("wiring",), embedding_first),
     _broken("N", ("wiring",), broken.norm_output),
     _broken("N", ("wiring",), broken.norm_before_fc),

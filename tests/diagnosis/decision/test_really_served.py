@@ -8,7 +8,7 @@ from orchestrator.diagnosis.decision.decide import decide
 from tests.support import diagnosed_runs
 from tests.support.served_cases import CASES, SOUND
 
-QUICK = ("sound-numbered_layer", "W-missing_head")
+QUICK = ("sound-numbered_layer", "LP-story-default_ids-too_many_drafts")
 """One of each kind: reading a pair's runs takes half a second."""
 
 
