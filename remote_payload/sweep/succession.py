@@ -2,10 +2,12 @@
 
 Its folder has a `resumed_by`, a line for each sweep that was launched to go on with it, written under a lock: two
 laptops that ask at the same moment are told apart by the host. One that measured nothing and is over frees it again.
+Of a sweep that was cleaned away the others tell: what they say that they go on with, and what they have of it as done.
 """
 
 import fcntl
 import os
+import re
 import time
 from pathlib import Path
 
@@ -19,6 +21,8 @@ from remote_payload.sweep.ledger import read_ledger
 NAME = "resumed_by"
 EXIT_PATIENCE_S, LOOK_S = 1.0, 0.05
 """A sweep that has just written its end is about to exit by itself."""
+UNIT = re.compile(r"\.u\d+\.\d+$")
+"""How the id of a unit's run ends, behind its sweep's."""
 Pairs = frozenset[tuple[str, int]]
 """Points, each in one block."""
 
@@ -38,7 +42,11 @@ def claim_rest(job: SweepJob, run_id: str, runs: Path) -> None:
     Raises Refusal `sweep_goes_on` while that one lives, and where another has the same points.
     """
     earlier = RunDir(runs / (job.resumes or job.confirms or ""))
-    if earlier.path == runs or not earlier.spec.is_file():  # on another host, or cleaned away
+    if earlier.path == runs:
+        return
+    if not earlier.spec.is_file():  # on another host, or cleaned away
+        if job.resumes is not None and job.share is None:  # who has which share, the group's ledger knows
+            _require_free(job, earlier, run_id)
         return
     try:
         descriptor = os.open(earlier.path / NAME, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
@@ -49,13 +57,7 @@ def claim_rest(job: SweepJob, run_id: str, runs: Path) -> None:
         require_over(earlier)
         if job.resumes is None:  # it measures the points afresh
             return
-        holder = _holder(earlier, _pairs(job), {run_id})
-        if holder is not None:
-            raise Refusal(
-                "sweep_goes_on",
-                f"sweep `{holder}` goes on with sweep `{job.resumes}`, and has the same points",
-                f"`eagle3-remote sweep resume {holder}` measures what that one leaves",
-            )
+        _require_free(job, earlier, run_id)
         os.write(descriptor, f"{run_id}\n".encode("ascii"))
         os.fsync(descriptor)
     except OSError as error:
@@ -79,19 +81,57 @@ def require_over(earlier: RunDir) -> None:
         )
 
 
-def _holder(earlier: RunDir, wanted: Pairs, seen: set[str]) -> str | None:
-    """Of the sweeps that go on with it the one that has some of these points: it may measure them, or did some."""
-    for run_id in _entered(earlier):
-        later = RunDir(earlier.path.parent / run_id)
-        job = None if run_id in seen else _job_of(later)
-        if job is None:
+def _require_free(job: SweepJob, earlier: RunDir, run_id: str) -> None:
+    """Raises Refusal `sweep_goes_on` where another sweep has points of this one."""
+    holder = _Search(earlier.path.parent, _pairs(job), {run_id}).holder(earlier)
+    if holder is not None:
+        raise Refusal(
+            "sweep_goes_on",
+            f"sweep `{holder}` goes on with sweep `{job.resumes}`, and has the same points",
+            f"`eagle3-remote sweep resume {holder}` measures what that one leaves",
+        )
+
+
+class _Search:
+    """Of the sweeps that go on with one, that which has some of the wanted points: it may measure them, or did some."""
+
+    def __init__(self, runs: Path, wanted: Pairs, seen: set[str]) -> None:
+        self._runs, self._wanted, self._seen = runs, wanted, seen
+        self._told: dict[str, list[str]] | None = None
+
+    def holder(self, earlier: RunDir) -> str | None:
+        """Its id; also of those that go on with such a one in turn."""
+        for run_id in self._later(earlier):
+            if run_id in self._seen:
+                continue
+            self._seen.add(run_id)
+            later = RunDir(self._runs / run_id)
+            job = _job_of(later)
+            if job is not None and _pairs(job) & self._wanted and _counts(later):
+                return run_id
+            if (next_one := self.holder(later)) is not None:
+                return next_one
+        return None
+
+    def _later(self, earlier: RunDir) -> list[str]:
+        if earlier.spec.is_file():
+            return _entered(earlier)
+        if self._told is None:
+            self._told = _told_of_earlier(self._runs)
+        return self._told.get(earlier.path.name, [])
+
+
+def _told_of_earlier(runs: Path) -> dict[str, list[str]]:
+    """By sweep those on this host that go on with it by their own word, or have runs of it as done."""
+    found: dict[str, list[str]] = {}
+    for path in sorted(runs.iterdir()):
+        if UNIT.search(path.name):
             continue
-        seen.add(run_id)
-        if _pairs(job) & wanted and _counts(later):
-            return run_id
-        if (next_one := _holder(later, wanted, seen)) is not None:
-            return next_one
-    return None
+        job = _job_of(RunDir(path))
+        if job is not None and job.resumes is not None:
+            for earlier in {job.resumes, *(UNIT.sub("", done.run_id) for done in job.done)}:
+                found.setdefault(earlier, []).append(path.name)
+    return found
 
 
 def _entered(earlier: RunDir) -> list[str]:

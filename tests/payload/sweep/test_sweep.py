@@ -5,7 +5,16 @@ import shutil
 import sys
 
 from remote_payload.rundir import RunDir
-from remote_payload.schema import SelftestJob, SweepAttempt, SweepJob, SweepPoint, SweepRequest, SweepUnit, to_json
+from remote_payload.schema import (
+    SelftestJob,
+    SweepAttempt,
+    SweepDone,
+    SweepJob,
+    SweepPoint,
+    SweepRequest,
+    SweepUnit,
+    to_json,
+)
 from remote_payload.schema.waiting import Waiting
 from remote_payload.sweep.ledger import read_ledger
 from tests.payload.rig import NONCE, Rig, is_alive, kill, wait_for
@@ -167,8 +176,22 @@ def test_one_sweep_goes_on_with_another_until_it_is_over_and_measured_nothing(ri
     launch(rig, rest_of(job, "s1", "p1", "p2"), follow=True, run_id="s5")
     assert ends(asked(rig, "s5")[0]) == [("p1", "failed"), ("p2", "measured")]
     assert "`s5` goes on" in refusal(rig, rest_of(job, "s1", "p2"), "s6")[1]
+    shutil.copytree(rig.run("s1").path, rig.root / "kept")
+    shutil.rmtree(rig.run("s1").path)  # cleaned away, and not those that went on with it
+    assert refusal(rig, rest_of(job, "s1", "p2"), "s6") == ("sweep_goes_on", told.replace("s2", "s5"))
+    shutil.move(rig.root / "kept", rig.run("s1").path)
     rig.run("s5").state.unlink()  # as in the moment between its claim and its start
     assert "`s5` goes on" in refusal(rig, rest_of(job, "s1", "p1"), "s6")[1]
+
+
+def test_a_chain_of_which_the_last_alone_is_left_on_the_host_is_known_by_what_it_has_as_done(rig: Rig) -> None:
+    job = sweep_of({}, {})
+    done = (SweepDone(point_id="p0", block=0, run_id="s1.u0.0"),)
+    launch(rig, rest_of(job, "s2", "p1", done=done), follow=True, run_id="s3")
+    told = "sweep `s3` goes on with sweep `s1`, and has the same points"
+    assert refusal(rig, rest_of(job, "s1", "p1"), "s4") == ("sweep_goes_on", told)
+    launch(rig, rest_of(job, "s1", "p0"), follow=True, run_id="s5")  # s3 has it not
+    assert ends(asked(rig, "s5")[0]) == [("p0", "measured")]
 
 
 def test_what_a_lost_unit_of_the_earlier_sweep_left_is_ended_before_the_first_unit(rig: Rig) -> None:
