@@ -52,8 +52,11 @@ from remote_payload.schema.sweep import LONGEST_SWEEP_ID
 
 if TYPE_CHECKING:
     from orchestrator.compare.prediction import Prediction
+    from orchestrator.sweep.tested import DrafterRead
 
 MOST_TAG = 64
+WHOLE_S = 600.0
+"""To read some GB of weights to their last byte, also from a slow disk."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,6 +131,15 @@ def identified(session: HostSession, request: IdentifyRequest) -> IdentifyFrame:
     return found
 
 
+def whole_sha256(session: HostSession, texts: tuple[tuple[str, ...], ...]) -> tuple[str | None, ...]:
+    """Of each text, one or several files of the host, the sha256; None = cannot be read. Raises ProtocolError."""
+    request = IdentifyRequest(nonce=new_nonce(), root=session.host.root, whole=texts)
+    found = session.ask("identify", request, IdentifyFrame, WHOLE_S).whole
+    if len(found) != len(texts):
+        raise ProtocolError("the host must tell of each text it was asked about, in their order")
+    return found
+
+
 def ask(session: HostSession, run_id: str, store: Store, silence_s: float = ANSWER_S) -> Asked:
     """The sweep as it is now, whoever launched it. Raises NotFoundError, InvalidRunError where it is no sweep.
 
@@ -194,12 +206,12 @@ def without(asked: Wanted, chains: Sequence[Chain]) -> Wanted:
     return _skipping(asked, {one.point_id: one.reason for one in propose(chains, _jobs(asked))})
 
 
-def without_foretold(asked: Wanted, told: "Prediction", draft: str) -> Wanted:
+def without_foretold(asked: Wanted, told: "Prediction", of: "DrafterRead") -> Wanted:
     """The same without the points that cannot win, by a test of the drafter outside the server.
 
-    Raises InvalidRunError where it has no step cost, UsageError where no point has that drafter.
+    Raises InvalidRunError where it has no step cost or no target, UsageError where no point has that drafter or target.
     """
-    return _skipping(asked, hopeless(told, draft, _jobs(asked)))
+    return _skipping(asked, hopeless(told, of, _jobs(asked)))
 
 
 def _jobs(asked: Wanted) -> dict[str, dict[str, Any]]:

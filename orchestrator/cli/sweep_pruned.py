@@ -10,8 +10,9 @@ if TYPE_CHECKING:
     from orchestrator.pipeline import HostSession
     from orchestrator.records import RunRecord
     from orchestrator.store import Store
+    from orchestrator.sweep.tested import DrafterRead
     from orchestrator.sweeping import Wanted
-    from remote_payload.schema import SweepJob
+    from remote_payload.schema import StandaloneJob, SweepJob
 
 
 def pruned(wanted: "Wanted", earlier: str | None, step_cost: str | None, host: str) -> "Wanted":
@@ -20,7 +21,7 @@ def pruned(wanted: "Wanted", earlier: str | None, step_cost: str | None, host: s
     Raises UsageError, NotFoundError, InvalidRunError where `earlier` tells nothing of it.
     """
     from orchestrator import sweeping
-    from orchestrator.errors import InvalidRunError, UsageError
+    from orchestrator.errors import UsageError
     from orchestrator.sweep.pruning import nothing_said
     from orchestrator.sweep_report import table_of
     from remote_payload.schema import StandaloneJob, job_from_json
@@ -31,18 +32,14 @@ def pruned(wanted: "Wanted", earlier: str | None, step_cost: str | None, host: s
         return wanted
     store = open_store()
     record = store.load(earlier)
+    _require_same_machine(record, host)
     job = job_from_json(record.spec.job_json)
     if isinstance(job, StandaloneJob):
-        return sweeping.without_foretold(wanted, foretold(record, store, step_cost), job.draft)
+        told, of = foretold(record, job, store, step_cost)
+        return sweeping.without_foretold(wanted, told, of)
     if step_cost is not None:
         raise UsageError("--step-cost is for a drafter test; a sweep has measured what its steps cost")
     table = table_of(sweeping.known(record.run_id, store), store)
-    if record.host.name != host:
-        raise InvalidRunError(
-            f"--prune: sweep `{record.run_id}` was measured on {record.host.name}, and speeds of one machine say "
-            f"nothing about {host}",
-            hint=f"a sweep of {host} prunes there; else go without --prune",
-        )
     found = sweeping.without(wanted, table.chains)
     if len(found.expanded.points) == len(wanted.expanded.points):
         console.note(f"--prune skips nothing: sweep `{record.run_id}` rules no point out, {nothing_said(table.chains)}")
@@ -50,7 +47,7 @@ def pruned(wanted: "Wanted", earlier: str | None, step_cost: str | None, host: s
 
 
 def require_the_same(job: "SweepJob", earlier: str | None, session: "HostSession") -> None:
-    """Refuse to prune by a sweep of other models, or of other software.
+    """Refuse to prune by a sweep of other models or of other software, or by a test of another drafter.
 
     Raises InvalidRunError where a path leads to something else now, or another version is installed.
     """
@@ -61,11 +58,13 @@ def require_the_same(job: "SweepJob", earlier: str | None, session: "HostSession
     from orchestrator.sweep.plan import changed_paths
     from orchestrator.sweep.software import installed_anew, measured_with
     from orchestrator.sweep_going_on import installed_now
-    from remote_payload.schema import SweepJob, job_from_json
+    from remote_payload.schema import StandaloneJob, SweepJob, job_from_json
 
     store = open_store()
     record = None if earlier is None else store.load(earlier)
     then = None if record is None else job_from_json(record.spec.job_json)
+    if record is not None and isinstance(then, StandaloneJob):
+        _require_drafter(foretold(record, then, store, None)[1], record, session)
     if record is None or not isinstance(then, SweepJob):
         return
     order = Order(planned=PlannedJob(job=job, settings=()), run_id=record.run_id)
@@ -85,15 +84,46 @@ def require_the_same(job: "SweepJob", earlier: str | None, session: "HostSession
         )
 
 
-def foretold(record: "RunRecord", store: "Store", step_cost: str | None) -> "Prediction":
+def _require_same_machine(record: "RunRecord", host: str) -> None:
+    """By where the names lead, not by the names. Raises InvalidRunError."""
+    from orchestrator import config
+    from orchestrator.errors import InvalidRunError
+    from orchestrator.remote.ssh_config import resolve
+
+    there = resolve(config.load(config.here()).host(host).ssh).destination
+    if record.host.destination != there:
+        raise InvalidRunError(
+            f"--prune: `{record.run_id}` was measured on {record.host.name} ({record.host.destination}), and speeds "
+            f"and models of one machine say nothing about {host} ({there})",
+            hint=f"a run of {host} prunes there; else go without --prune",
+        )
+
+
+def _require_drafter(then: "DrafterRead", record: "RunRecord", session: "HostSession") -> None:
+    from orchestrator.errors import InvalidRunError
+    from orchestrator.sweep.tested import replaced
+    from orchestrator.sweeping import whole_sha256
+
+    if other := replaced(then, whole_sha256(session, then.whole)):
+        raise InvalidRunError(
+            f"--prune: what lies under {then.draft} is another than `{record.run_id}` tested, by {other}",
+            hint="test the drafter again, or go without --prune: another drafter is accepted otherwise",
+        )
+
+
+def foretold(
+    record: "RunRecord", job: "StandaloneJob", store: "Store", step_cost: str | None
+) -> "tuple[Prediction, DrafterRead]":
     """What a server would get of the drafter, as it would be fed. Raises InvalidRunError for a run without figures."""
     from orchestrator.cli.asked import question
     from orchestrator.errors import InvalidRunError
     from orchestrator.report.content import predictions
     from orchestrator.review import review
+    from orchestrator.sweep.tested import tested
 
     report = review(store, record, question(step_cost)).standalone
     if report is None:
         raise InvalidRunError(f"--prune: `{record.run_id}` has no result on this laptop")
     found = predictions(report)
-    return next((one for one in found if one.role != "best"), found[0]).prediction
+    told = next((one for one in found if one.role != "best"), found[0]).prediction
+    return told, tested(job, report.result.checkpoint)

@@ -87,7 +87,7 @@ class HostSession:
     @property
     def destination(self) -> str:
         """What the name means now: `user@address:port`."""
-        return f"{self.target.user}@{self.target.hostname}:{self.target.port}"
+        return self.target.destination
 
     @property
     def payload_sha256(self) -> str:

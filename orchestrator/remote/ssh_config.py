@@ -70,6 +70,11 @@ class SshTarget:
         return shlex.join([*words, f"{typed.user}@{typed.host}" if typed.user else typed.host])
 
     @property
+    def destination(self) -> str:
+        """`user@address:port`, as runs remember their host."""
+        return f"{self.user}@{self.hostname}:{self.port}"
+
+    @property
     def address(self) -> str:
         """`host:port` for messages."""
         return f"[{self.hostname}]:{self.port}" if ":" in self.hostname else f"{self.hostname}:{self.port}"

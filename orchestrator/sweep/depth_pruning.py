@@ -14,27 +14,38 @@ from orchestrator.sweep.pruning import DEPTH, MARGIN, alike
 
 if TYPE_CHECKING:
     from orchestrator.compare.prediction import Prediction
+    from orchestrator.sweep.tested import DrafterRead
 
 
-def hopeless(told: "Prediction", draft: str, jobs: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+def hopeless(told: "Prediction", of: "DrafterRead", jobs: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
     """Why each of the points (whole jobs, by any key) that cannot win cannot; the others are not among them.
 
-    `draft` is the drafter that was tested. Raises InvalidRunError where nobody said what a step costs, UsageError where
-    no point has that drafter.
+    Raises InvalidRunError where nobody said what a step costs or the test read no target, UsageError where no point has
+    the drafter and the target that were tested.
     """
     if told.cost is None:
         raise InvalidRunError(
             "--prune: the run says how deep chains are accepted, and nobody what a speculative step costs",
             hint="give --step-cost, e.g. 1.47+0.16k, or [[step_costs]] in eagle3.toml",
         )
-    if not any(job.get("draft") == draft for job in jobs.values()):
-        raise UsageError(f"--prune: the run tested another drafter than any point has: {draft}")
+    if of.target is None:
+        raise InvalidRunError(
+            "--prune: the run read no target, so it tells nothing of a server's",
+            hint="test the drafter again with --target, the folder that the sweep serves as `model`",
+        )
+    if not any(job.get("draft") == of.draft for job in jobs.values()):
+        raise UsageError(f"--prune: the run tested another drafter than any point has: {of.draft}")
+    if not any(job.get("model") == of.target for job in jobs.values() if job.get("draft") == of.draft):
+        raise UsageError(
+            f"--prune: the run tested the drafter for another target than any point serves: {of.target}",
+            hint="name that folder as `model`, or test the drafter with the one that is served",
+        )
     bounds = {
         depth.steps: (depth.speedup.low, depth.speedup.high)
         for depth in told.depths
         if depth.speedup is not None and depth.speedup.low is not None and depth.speedup.high is not None
     }
-    chains = {key: job for key, job in jobs.items() if _is_foretold(job, draft) and job.get("num_steps") in bounds}
+    chains = {key: job for key, job in jobs.items() if _is_foretold(job, of) and job.get("num_steps") in bounds}
     found: dict[str, str] = {}
     for key, job in chains.items():
         rivals = (int(one["num_steps"]) for one in chains.values() if alike(one, job, DEPTH))  # itself among them
@@ -49,9 +60,9 @@ def hopeless(told: "Prediction", draft: str, jobs: Mapping[str, Mapping[str, Any
     return found
 
 
-def _is_foretold(job: Mapping[str, Any], draft: str) -> bool:
-    """One user's greedy chain of that drafter."""
-    is_chain = job.get("eagle_topk") == 1 and job.get("draft") == draft
+def _is_foretold(job: Mapping[str, Any], of: "DrafterRead") -> bool:
+    """One user's greedy chain of that drafter, for that target."""
+    is_chain = job.get("eagle_topk") == 1 and (job.get("draft"), job.get("model")) == (of.draft, of.target)
     return bool(
         is_chain and job.get("temperature") == 0 and job.get("concurrency") == [1] and not job.get("request_rate")
     )

@@ -140,6 +140,8 @@ class IdentifyFrame(Record):
     kind: Literal["identify"] = "identify"
     paths: tuple[PathIdentity, ...]
     installed: dict[str, str]
+    whole: tuple[str | None, ...] = ()
+    """sha256 of each of the texts asked for; None = a file of it cannot be read."""
 
 
 class HoldFrame(Record):

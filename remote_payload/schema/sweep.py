@@ -199,6 +199,8 @@ class IdentifyRequest(Record):
     environment: dict[str, str] = dataclasses.field(default_factory=dict)
     content: bool = False
     """Whether the paths are told by their content as well, which reads some of every file."""
+    whole: tuple[tuple[str, ...], ...] = ()
+    """Files to be read to their last byte, as one text where there are several."""
 
 
 class GatherRequest(Record):

@@ -8,6 +8,7 @@ import contextlib
 import hashlib
 import os
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from remote_payload.frames import Send
@@ -30,7 +31,7 @@ def identify(request: IdentifyRequest, send: Send) -> None:
             installed = installed_as(job, request.python, request.environment)
     until_s = time.monotonic() + LONGEST_S if request.content else None
     paths = tuple(_identity(path, until_s) for path in request.paths)
-    send(IdentifyFrame(paths=paths, installed=installed))
+    send(IdentifyFrame(paths=paths, installed=installed, whole=tuple(map(whole_sha256, request.whole))))
     send(EndFrame())
 
 
@@ -41,6 +42,19 @@ def _identity(path: str, until_s: float | None) -> PathIdentity:
     from remote_payload.sweep.content import content_of  # noqa: PLC0415 - for sweeps over several hosts alone
 
     return PathIdentity(path=path, digest=digest_of(path), content=content_of(path, until_s))
+
+
+def whole_sha256(paths: Sequence[str]) -> str | None:
+    """Of the bytes of these files, one after the other; None where one cannot be read, or there is none."""
+    told = hashlib.sha256()
+    try:
+        for path in paths:
+            with Path(os.path.expanduser(path)).open("rb") as reading:
+                while block := reading.read(SMALL_BYTES):
+                    told.update(block)
+    except (OSError, ValueError):
+        return None
+    return told.hexdigest() if paths else None
 
 
 def digest_of(path: str) -> str | None:

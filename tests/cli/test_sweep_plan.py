@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.store import Store
-from remote_payload.schema import SweepJob, to_json
+from remote_payload.schema import StandaloneJob, SweepJob, to_json
 from tests.cli.conftest import Eagle
 from tests.support.made_results import made_declared, made_readings, made_result
 from tests.support.made_runs import made_run, put_standalone
@@ -35,6 +35,9 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(folder)
     path = folder / "sweep.toml"
     path.write_text(SWEEP, encoding="utf-8")
+    hosts = {"gpu1": "me@gpu1.example", "same": "me@gpu1.example:22", "gpu2": "me@gpu2.example"}
+    tables = [f'[hosts.{name}]\nssh = "{place}"\n' for name, place in hosts.items()]
+    (folder / "eagle3.toml").write_text("".join(tables), encoding="utf-8")
     return path
 
 
@@ -43,8 +46,10 @@ def draft(store: Store) -> str:
     """The drafter of the finished test `run-a1`: half of its first tokens are right, so hardly any deep chain is."""
     rows, hits, readings = made_readings({((0, 1, 2), 1): 0.5})
     record = made_run("run-a1")
+    job = StandaloneJob(draft="/srv/drafter", target="/t", rows="/srv/rows", states=(0, 2, 4, 5))
+    record = dataclasses.replace(record, spec=dataclasses.replace(record.spec, job_json=to_json(job)))
     put_standalone(store, record, made_result(readings, made_declared((0, 2, 4), (0, 1, 2))), rows, hits)
-    return str(json.loads(record.spec.job_json)["draft"])
+    return job.draft
 
 
 def test_a_drafter_test_prunes_the_chains_that_surely_lose_at_one_user(file: Path, draft: str, eagle: Eagle) -> None:
@@ -58,6 +63,12 @@ def test_a_drafter_test_prunes_the_chains_that_surely_lose_at_one_user(file: Pat
     assert [(one["num_steps"], one["concurrency"]) for one in left] == [(1, 1), (1, 4), (2, 4), (3, 4)]
     unpriced = eagle(*asked)
     assert (unpriced.code, "nobody what a speculative step costs" in unpriced.err) == (5, True)
+    priced = (*asked, "--step-cost", "0.4+0.7k", "--host")
+    assert eagle(*priced, "same").json == found.json  # one machine by another name
+    elsewhere = eagle(*priced, "gpu2")
+    assert (elsewhere.code, "was measured on gpu1 (me@gpu1.example:22)" in elsewhere.err) == (5, True), elsewhere.err
+    other = eagle(*priced, "gpu1", "--model", "/quite-another-70b")
+    assert (other.code, "for another target than any point serves: /t" in other.err) == (2, True), other.err
     alone = eagle(*asked[:-2], "--step-cost", "1.9")
     assert (alone.code, "--step-cost belongs to --prune RUN" in alone.err) == (2, True)
 
@@ -96,5 +107,10 @@ def test_a_sweep_prunes_its_own_host_alone_and_says_when_it_skips_nothing(
     silent = eagle(*asked, "gpu1")
     assert silent.code == 0, silent.err
     assert "--prune skips nothing: sweep `night` rules no point out, it has no sound served benchmark" in silent.err
+    assert eagle(*asked, "same").code == 0
     other = eagle(*asked, "gpu2")
     assert (other.code, "was measured on gpu1" in other.err) == (5, True)
+    moved = file.parent / "eagle3.toml"
+    moved.write_text('[hosts.gpu1]\nssh = "me@gpu3.example"\n', encoding="utf-8")  # the name leads elsewhere now
+    other = eagle(*asked, "gpu1")
+    assert (other.code, "say nothing about gpu1 (me@gpu3.example:22)" in other.err) == (5, True), other.err

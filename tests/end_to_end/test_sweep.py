@@ -1,5 +1,7 @@
 """A sweep over a real sshd: launched, the laptop gone from start to end, brought home by another; every point told."""
 
+import dataclasses
+import hashlib
 import json
 import shutil
 from collections.abc import Callable
@@ -7,7 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.store import Store
+from remote_payload.schema import StandaloneJob, to_json
+from remote_payload.schema.standalone.checkpoint import WeightFile
 from tests.support.laptop import Laptop
+from tests.support.made_results import made_declared, made_readings, made_result
+from tests.support.made_runs import made_run, put_standalone
 from tests.support.patience import wait_for
 from tests.support.sshd import SshServer
 
@@ -22,6 +29,25 @@ def write_sweep(folder: Path) -> Path:
     path = folder / "forty.toml"
     path.write_text("".join(lines), encoding="utf-8")
     return path
+
+
+def a_tested_drafter(laptop: Laptop) -> Path:
+    """A drafter's folder on the host; the laptop has a test of it, `tested`, on the host of its run `seen`."""
+    folder, weights = laptop.folder / "drafter", b"weights"
+    folder.mkdir()
+    (folder / "model.safetensors").write_bytes(weights)
+    store = Store(laptop.store)
+    run = made_run("tested")
+    job = StandaloneJob(draft=str(folder), target="/t", rows="/srv/rows")
+    rows, hits, readings = made_readings({((0, 1, 2), 1): 0.5})
+    result = made_result(readings, made_declared((0, 2, 4), (0, 1, 2)))
+    file = WeightFile(name="model.safetensors", size_bytes=len(weights), used=True, role="weights")
+    digest = hashlib.sha256(weights).hexdigest()
+    read = dataclasses.replace(result.checkpoint, weights_sha256=digest, files=(file,))
+    spec = dataclasses.replace(run.spec, job_json=to_json(job))
+    run = dataclasses.replace(run, host=store.load("seen").host, spec=spec)
+    put_standalone(store, run, dataclasses.replace(result, checkpoint=read), rows, hits)
+    return folder
 
 
 @pytest.mark.slow
@@ -93,6 +119,16 @@ def test_an_end_that_was_seen_before_it_was_fetched_comes_home(
 
     pruned = laptop.run("sweep", "run", str(file), "--host", "lab", "--detach", "--prune", "seen")
     assert (pruned.code, "measured with other software: sglang is another: 0.5.9 then" in pruned.err) == (5, True)
+
+    drafter = a_tested_drafter(laptop)
+    served = laptop.folder / "served.toml"
+    shared = f'draft = "{drafter}"\nmodel = "/t"\neagle_topk = 1\nnum_draft_tokens = 3'
+    served.write_text(f'[sweep]\njob = "bench"\n[sweep.base]\n{shared}\n[sweep.grid]\nnum_steps = [2]\n')
+    (drafter / "config.json").write_text("{ }")  # of its weights every byte is as it was tested
+    asked = ("--host", "lab", "--detach", "--prune", "tested", "--step-cost", "1.9")
+    replaced = laptop.run("sweep", "run", str(served), *asked)
+    told = f"what lies under {drafter} is another than `tested` tested, by its config.json"
+    assert (replaced.code, told in replaced.err) == (5, True), replaced.err
 
     again = laptop.run("sweep", "run", str(file), "--host", "gpu1", "--detach", "--run-id", "ended")
     assert again.code == 0, again.err

@@ -1,5 +1,7 @@
 """What a drafter test foretells to be hopeless is left out of a sweep, and nothing that it does not speak of."""
 
+import dataclasses
+import hashlib
 from typing import Any
 
 import pytest
@@ -11,8 +13,10 @@ from orchestrator.compare.walk import Walk
 from orchestrator.errors import InvalidRunError, UsageError
 from orchestrator.sweep.depth_pruning import hopeless
 from orchestrator.sweep.pruning import MARGIN
+from orchestrator.sweep.tested import DrafterRead, replaced
 
 COST = StepCost(base=1.0, per_step=0.1, source="the test")
+OF = DrafterRead(draft="/d", target="/t", weights_sha256="a", files=("model.safetensors",), config_json="{}")
 
 
 def depth(steps: int, low: float, high: float) -> Depth:
@@ -29,7 +33,7 @@ def told(*bounds: tuple[float, float], cost: StepCost | None = COST) -> Predicti
 
 
 def job(steps: int | None, **changes: Any) -> dict[str, Any]:
-    value = {"draft": "/d", "num_steps": steps, "eagle_topk": 1, "temperature": 0.0, "concurrency": [1]}
+    value = {"model": "/t", "draft": "/d", "num_steps": steps, "eagle_topk": 1, "temperature": 0.0, "concurrency": [1]}
     return {**value, "request_rate": [], **changes}
 
 
@@ -37,7 +41,7 @@ def test_only_what_is_surely_below_the_best_is_left_out() -> None:
     best_low = 1.5
     just = best_low / (1 + MARGIN)
     found = hopeless(
-        told((1.0, just - 0.01), (best_low, 1.7), (1.3, just + 0.01)), "/d", {"a": job(1), "b": job(2), "c": job(3)}
+        told((1.0, just - 0.01), (best_low, 1.7), (1.3, just + 0.01)), OF, {"a": job(1), "b": job(2), "c": job(3)}
     )
     assert set(found) == {"a"}
     assert found["a"].startswith(
@@ -47,7 +51,7 @@ def test_only_what_is_surely_below_the_best_is_left_out() -> None:
 
 
 def test_where_no_depth_surely_pays_only_what_is_below_plain_decoding_is() -> None:
-    found = hopeless(told((0.7, 0.9), (0.9, 1.1)), "/d", {"a": job(1), "b": job(2)})
+    found = hopeless(told((0.7, 0.9), (0.9, 1.1)), OF, {"a": job(1), "b": job(2)})
     assert set(found) == {"a"}
     assert found["a"].endswith("and plain decoding is 1x")
 
@@ -60,26 +64,47 @@ def test_where_no_depth_surely_pays_only_what_is_below_plain_decoding_is() -> No
         {"concurrency": [4]},
         {"concurrency": [], "request_rate": [0.5]},
         {"draft": "/other"},
+        {"model": "/other"},
         {"num_steps": 7},
         {"num_steps": None},
     ],
 )
 def test_what_it_does_not_speak_of_stays(changes: dict[str, Any]) -> None:
     jobs = {"a": job(1), "b": job(1, **changes)}
-    assert set(hopeless(told((0.5, 0.6), (1.5, 1.6)), "/d", jobs)) == {"a"}
+    assert set(hopeless(told((0.5, 0.6), (1.5, 1.6)), OF, jobs)) == {"a"}
 
 
 def test_a_depth_that_the_sweep_has_not_beats_none_of_its_points() -> None:
     deep = told((1.1, 1.2), (1.3, 1.4), (2.0, 2.1))
-    assert set(hopeless(deep, "/d", {"a": job(1), "b": job(2), "c": job(3)})) == {"a", "b"}
-    assert set(hopeless(deep, "/d", {"a": job(1), "b": job(2)})) == {"a"}
-    assert hopeless(deep, "/d", {"a": job(1)}) == {}
+    assert set(hopeless(deep, OF, {"a": job(1), "b": job(2), "c": job(3)})) == {"a", "b"}
+    assert set(hopeless(deep, OF, {"a": job(1), "b": job(2)})) == {"a"}
+    assert hopeless(deep, OF, {"a": job(1)}) == {}
     other = {"server_args": ["--tp", "2"]}  # another target's speed: another plain decoding
-    assert hopeless(deep, "/d", {"a": job(1), "c": job(3, **other)}) == {}
+    assert hopeless(deep, OF, {"a": job(1), "c": job(3, **other)}) == {}
 
 
 def test_without_a_cost_or_with_another_drafter_nothing_is_said() -> None:
     with pytest.raises(InvalidRunError, match="nobody what a speculative step costs"):
-        hopeless(told((1.0, 1.1), cost=None), "/d", {"a": job(1)})
-    with pytest.raises(UsageError, match="another drafter than any point has: /else"):
-        hopeless(told((1.0, 1.1)), "/else", {"a": job(1)})
+        hopeless(told((1.0, 1.1), cost=None), OF, {"a": job(1)})
+    with pytest.raises(UsageError, match="another drafter than any point has: /d"):
+        hopeless(told((1.0, 1.1)), OF, {"a": job(1, draft="/else")})
+
+
+def test_of_another_target_or_of_none_nothing_is_said() -> None:
+    with pytest.raises(UsageError, match="for another target than any point serves: /t"):
+        hopeless(told((1.0, 1.1)), OF, {"a": job(1, model="/quite-another"), "b": job(1, draft="/else")})
+    with pytest.raises(InvalidRunError, match="read no target"):
+        hopeless(told((1.0, 1.1)), dataclasses.replace(OF, target=None), {"a": job(1)})
+
+
+def test_a_drafter_that_was_trained_anew_in_its_place_is_another() -> None:
+    assert OF.whole == (("/d/model.safetensors",), ("/d/config.json",))
+    text = '{\n"a": 1\n}'
+    of = dataclasses.replace(OF, config_json=text)
+    own, windows = (hashlib.sha256(one.encode()).hexdigest() for one in (text, text.replace("\n", "\r\n")))
+    assert replaced(of, ("a", own)) is None
+    assert replaced(of, ("a", windows)) is None  # as text it was read the same
+    assert replaced(of, ("b", own)) == "its weights"
+    assert replaced(of, (None, None)) == "its weights and its config.json"  # no longer there
+    with pytest.raises(InvalidRunError, match="does not tell which weights"):
+        replaced(dataclasses.replace(of, weights_sha256=None), ("a", own))

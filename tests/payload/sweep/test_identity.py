@@ -1,13 +1,14 @@
 """What lies under a path: a model that was replaced in its place is another."""
 
 import dataclasses
+import hashlib
 import os
 from pathlib import Path
 
 import pytest
 
 from remote_payload.schema import PathIdentity
-from remote_payload.sweep.identity import digest_of
+from remote_payload.sweep.identity import digest_of, whole_sha256
 from remote_payload.sweep.reidentified import as_it_lies
 from tests.payload.sweep.test_sweep import sweep_of
 
@@ -53,6 +54,16 @@ def test_links_of_a_hubs_cache_are_followed_and_what_is_not_there_has_none(
     assert digest_of("~/blob") is not None
     assert digest_of("org/model") is None
     assert digest_of("\0") is None
+
+
+def test_files_as_one_text_to_their_last_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    text = bytes(range(256)) * 5000
+    (tmp_path / "a").write_bytes(text[:1_100_000])
+    (tmp_path / "b").write_bytes(text[1_100_000:])
+    assert whole_sha256(("~/a", "~/b")) == hashlib.sha256(text).hexdigest()
+    assert whole_sha256(("~/b", "~/a")) not in (whole_sha256(("~/a", "~/b")), None)
+    assert [whole_sha256(paths) for paths in ((), ("~/a", "~/gone"), ("~",), ("\0",))] == [None] * 4
 
 
 def test_a_sweep_that_is_launched_later_is_known_by_what_lies_there_then(tmp_path: Path) -> None:
