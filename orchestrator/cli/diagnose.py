@@ -11,7 +11,7 @@ from orchestrator.cli import console
 from orchestrator.cli.live import watching
 from orchestrator.cli.options import accept_new_option, host_option, open_session, open_store
 from orchestrator.cli.server_options import shape_options
-from orchestrator.cli.waiting import take_wish, waiting_options
+from orchestrator.cli.waiting import take_wish, tell_start, waiting_options
 from orchestrator.errors import Eagle3Error, InvalidRunError, UsageError
 
 if TYPE_CHECKING:
@@ -101,6 +101,7 @@ def diagnose(host_name: str, **flags: Any) -> None:
         raise UsageError("--apply serves the corrected drafter, and a server that is up already keeps its own")
     settings = config.load(config.here())
     waiting = take_wish(flags).waiting(settings.host(host_name).leases)
+    tell_start(waiting)
     store = open_store()
     asked = _asked(flags, store)
     if waiting is None and _kept(flags, store) is not None:

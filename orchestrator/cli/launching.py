@@ -14,7 +14,7 @@ from orchestrator.cli.expect import junit_option
 from orchestrator.cli.live import watching
 from orchestrator.cli.notify import notify_option
 from orchestrator.cli.options import Decorator, accept_new_option, host_option, open_session, open_store
-from orchestrator.cli.waiting import take_wish, waiting_options
+from orchestrator.cli.waiting import take_wish, tell_start, waiting_options
 
 if TYPE_CHECKING:
     from orchestrator.jobfile import EarlierRun, PlannedJob
@@ -49,7 +49,6 @@ def launch(kind: str, flags: dict[str, Any]) -> None:
     from orchestrator.errors import UsageError
     from orchestrator.pipeline import Order, new_run_id
     from orchestrator.pipeline import run as run_job
-    from orchestrator.waiting import start_words
 
     host_name, as_json, detach = flags.pop("host_name"), flags.pop("as_json"), flags.pop("detach")
     asked = question(flags.pop("step_cost", None))  # a mistake in it is said before anything is launched
@@ -60,6 +59,7 @@ def launch(kind: str, flags: dict[str, Any]) -> None:
     if every is not None and (detach or junit is not None):
         raise UsageError("--every launches nothing now: it goes with neither --detach nor --junit")
     waiting = take_wish(flags).waiting(config.load(config.here()).host(host_name).leases)
+    tell_start(waiting)
     run_id, accept_new, find = flags.pop("run_id"), flags.pop("accept_new"), flags.pop("find_python")
     store = open_store()
     order = Order(
@@ -77,8 +77,6 @@ def launch(kind: str, flags: dict[str, Any]) -> None:
             make_schedule(order, every, session, as_json=as_json)
             return
         record = run_job(order, session, store, tell)
-    if waiting is not None and (start := start_words(waiting)) is not None:
-        console.note(f"starts at {start}")
     if detach:
         require_going(record)
         console.note(f"detached; job goes on. attach with: eagle3-remote attach {record.run_id} --host {host_name}")

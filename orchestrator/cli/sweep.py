@@ -27,7 +27,7 @@ from orchestrator.cli.sweep_again import confirm, resume
 from orchestrator.cli.sweep_ending import follow_home, require_home, show_end, sweep_session, tell_problems
 from orchestrator.cli.sweep_hosts import mix_options, or_of_several
 from orchestrator.cli.sweep_hosts import named as named_hosts
-from orchestrator.cli.waiting import take_wish, waiting_options
+from orchestrator.cli.waiting import take_wish, tell_start, waiting_options
 
 
 @click.group(cls=ToldGroup)
@@ -83,6 +83,7 @@ def run(file: Path | None, host_name: str, assigned: tuple[str, ...], run_id: st
         name: pruned(sweeping.wanted(asked_file, flags, settings, name), asked["prune"], asked["step_cost"], name)
         for name in hosts
     }
+    tell_start(wish.waiting())
     if len(hosts) > 1:
         only_on_one_host(at_times)
         many_launch.run(every, settings, run_id, wish, asked)

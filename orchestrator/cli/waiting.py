@@ -4,10 +4,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from orchestrator.cli import console
 from orchestrator.cli.options import Decorator
 
 if TYPE_CHECKING:
     from orchestrator.waiting import Wish
+    from remote_payload.schema.waiting import Waiting
 
 
 def waiting_options() -> Decorator:
@@ -53,3 +55,11 @@ def take_wish(flags: dict[str, Any]) -> "Wish":
 
     names = ("at", "after", "gpus", "min_free", "when_free", "longest")
     return Wish(**{name: flags.pop(name) for name in names})
+
+
+def tell_start(waiting: "Waiting | None") -> None:
+    """Whose clock and zone an `--at` meant, before anything is launched and followed."""
+    from orchestrator.waiting import start_words
+
+    if waiting is not None and (start := start_words(waiting)) is not None:
+        console.note(f"starts at {start}")

@@ -88,6 +88,14 @@ def test_several_hosts_share_the_points_once(file: Path, eagle: Eagle) -> None:
         assert (refused.code, "expected names with commas between them" in refused.err) == (2, True)
 
 
+def test_of_a_start_at_a_time_it_is_said_whose_clock_is_meant(file: Path, eagle: Eagle) -> None:
+    asked = ("sweep", "run", str(file), "--draft", "/d", "--dry-run", "--json", "--host")
+    for hosts in ("gpu1", "gpu1,gpu2"):
+        assert "starts at 23:59 by the host's clock and zone" in eagle(*asked, hosts, "--at", "23:59 host").err
+        own = eagle(*asked, hosts, "--at", "2099-12-24 23:59 UTC").err
+        assert ("starts at 2099-12-" in own, "by the host's" in own) == (True, False), own
+
+
 def test_a_sweep_over_several_hosts_that_nobody_here_knows(eagle: Eagle) -> None:
     assert eagle("sweep", "report", "night").code == 6
     one = eagle("sweep", "resume", "night", "--host", "nowhere.invalid,b.invalid")
