@@ -141,6 +141,7 @@ def _launch(
     from orchestrator.jobfile import PlannedJob
     from orchestrator.pipeline import Order, new_run_id, python_for
     from orchestrator.sweep_going_on import go_on
+    from orchestrator.sweep_succession import require_none_went_on
     from orchestrator.waiting import same_gpus
 
     store = open_store()
@@ -152,6 +153,8 @@ def _launch(
     ):
         earlier = sweeping.ask(session, run_id, store)
         spec, left = earlier.record.spec, made(earlier, store)
+        if left.confirms is None:
+            require_none_went_on(run_id, left, new_id, store)
         again = Order(planned=PlannedJob(job=left, settings=spec.settings), run_id=new_id)
         python = python_for(again, session, store, lambda _: None, trust=True)  # told when it is launched
         job = go_on(earlier, session, left, python, allow_drift=asked["allow_drift"])
