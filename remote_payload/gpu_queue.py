@@ -10,7 +10,7 @@ from pathlib import Path
 from remote_payload import gpu_choice
 from remote_payload.failure import JobFailure, machine_failure
 from remote_payload.gpus import GpuFacts, Meanwhile, look_at_gpus
-from remote_payload.leases import Leases
+from remote_payload.leases import Leases, unusable_words
 from remote_payload.schema import Event, Failure, Gpu, RunSpec
 from remote_payload.schema.waiting import Holder, Waiting
 
@@ -147,12 +147,17 @@ class GpuQueue:
         return words
 
     def _choose(self, leases: Leases, usable: list[Gpu]) -> str | None:
+        """Raises OSError where too few are left of those whose lease is a file that can be locked."""
         wish = self._wish
         reasons = {gpu.uuid: gpu_choice.why_not(gpu, wish.min_free_bytes) for gpu in usable}
         free = [gpu for gpu in usable if reasons[gpu.uuid] is None]
         others = leases.take([gpu.uuid for gpu in free], wish.gpus)
         if others is not None:
-            return _why(usable, {**reasons, **{uuid: f"leased by {_name(who)}" for uuid, who in others.items()}})
+            if len(usable) - len(leases.unusable) < wish.gpus:
+                raise next(iter(leases.unusable.values()))
+            planted = {uuid: unusable_words(problem) for uuid, problem in leases.unusable.items()}
+            held = {uuid: f"leased by {_name(who)}" for uuid, who in others.items()}
+            return _why(usable, {**reasons, **planted, **held})
         taken = [gpu for gpu in free if gpu.uuid in leases.held]
         self.environment = gpu_choice.environment(taken)
         names = ", ".join(f"GPU {gpu.index} ({gpu.uuid})" for gpu in taken)

@@ -34,6 +34,8 @@ class Leases:
         """Its place among those who wait."""
         self._holder = holder
         self._held: dict[str, SharedLock] = {}
+        self.unusable: dict[str, OSError] = {}
+        """Of the devices that were last to be taken: those whose file is none, as somebody may have planted it."""
 
     def close(self) -> None:
         """Give back every lease and the place in the queue."""
@@ -53,18 +55,18 @@ class Leases:
     def take(self, uuids: Sequence[str], count: int) -> dict[str, Holder | None] | None:
         """Lease `count` of these; None = done, else nothing is held and the answer says who has those not to be had.
 
-        One whose file is none, as somebody may have planted it, is passed over. Raises OSError where none is left.
+        Those that are `unusable` are passed over.
         """
         taken: dict[str, SharedLock] = {}
         others: dict[str, Holder | None] = {}
-        problem: OSError | None = None
+        self.unusable = {}
         for uuid in uuids:
             if len(taken) == count:
                 break
             try:
                 lock = SharedLock(self._folder / _file_name(uuid))
-            except OSError as error:
-                problem = error
+            except OSError as problem:
+                self.unusable[uuid] = problem
                 continue
             if lock.lock(_LOOKED_AT_S):
                 taken[uuid] = lock
@@ -74,8 +76,6 @@ class Leases:
         if len(taken) < count:
             for lock in taken.values():
                 lock.close()
-            if problem is not None and not others:
-                raise problem
             return others
         for lock in taken.values():
             lock.sign(dataclasses.replace(self._holder, since_unix_s=time.time()))
@@ -102,8 +102,13 @@ def _is_handed_down(descriptor: str) -> bool:
         return False
 
 
+def unusable_words(problem: OSError) -> str:
+    """Of a device whose lease is no file that can be locked."""
+    return f"cannot be leased: {problem}"
+
+
 def lease_holders(
-    folder: Path, uuids: Sequence[str], problems: list[OSError] | None = None
+    folder: Path, uuids: Sequence[str], problems: dict[str, OSError] | None = None
 ) -> dict[str, Holder | None]:
     """Who holds a lease of which device now; None = it is held by somebody who did not sign.
 
@@ -112,14 +117,14 @@ def lease_holders(
     found: dict[str, Holder | None] = {}
     for uuid in uuids:
         path = folder / _file_name(uuid)
-        if not path.exists():
+        if not os.path.lexists(path):
             continue
         try:
             lock = SharedLock(path)
         except OSError as problem:
             if problems is None:
                 raise
-            problems.append(problem)
+            problems[uuid] = problem
             continue
         if lock.is_held():
             found[uuid] = lock.read()
@@ -127,7 +132,7 @@ def lease_holders(
     return found
 
 
-def unseen_holders(folder: Path, uuids: Sequence[str], problems: list[OSError]) -> dict[str, Holder | None]:
+def unseen_holders(folder: Path, uuids: Sequence[str], problems: dict[str, OSError]) -> dict[str, Holder | None]:
     """The same of all other devices than these, by the name of their file without its end."""
     seen = {_file_name(uuid) for uuid in uuids}
     names = sorted(name for name in os.listdir(folder) if name.endswith(_END) and name not in seen)  # noqa: PTH208

@@ -9,7 +9,7 @@ from remote_payload import processes
 from remote_payload.frames import Send
 from remote_payload.gpu_choice import why_not
 from remote_payload.gpus import look_at_gpus
-from remote_payload.leases import lease_holders, unseen_holders
+from remote_payload.leases import lease_holders, unseen_holders, unusable_words
 from remote_payload.schema import Gpu, GpuProcess
 from remote_payload.schema.frames import TopFrame
 from remote_payload.schema.top import GpuUse, TopFacts, TopRequest
@@ -20,7 +20,8 @@ from remote_payload.tickets import Standing, queue_of
 def top(request: TopRequest, send: Send) -> None:
     """Answer with one frame; leases that cannot be read are told as such."""
     found = look_at_gpus(parts=True)
-    folder, problems = Path(request.leases), list[OSError]()
+    folder, problems = Path(request.leases), dict[str, OSError]()
+    lease_problem: str | None = None
     holders: dict[str, Holder | None] = {}
     unseen: dict[str, Holder | None] = {}
     queue = Standing()
@@ -30,23 +31,24 @@ def top(request: TopRequest, send: Send) -> None:
             unseen = unseen_holders(folder, [gpu.uuid for gpu in found.gpus], problems)
             queue = queue_of(folder)
     except OSError as error:
-        problems.append(error)
+        lease_problem = str(error)
     facts = TopFacts(
         hostname=os.uname().nodename,
         time_unix_s=time.time(),
         gpu_answer=found.answer,
         gpu_problem=found.problem,
-        gpus=tuple(_use(gpu, holders) for gpu in found.gpus),
+        gpus=tuple(_use(gpu, holders, problems.pop(gpu.uuid, None)) for gpu in found.gpus),
         unseen=unseen,
+        unusable={name: str(problem) for name, problem in problems.items()},
         queue=tuple(place.holder for place in queue.places if place.holder is not None),
         unsigned=sum(place.holder is None for place in queue.places),
         passed_over=queue.passed_over,
-        lease_problem="; ".join(map(str, problems)) or None,
+        lease_problem=lease_problem,
     )
     send(TopFrame(facts=facts))
 
 
-def _use(gpu: Gpu, holders: dict[str, Holder | None]) -> GpuUse:
+def _use(gpu: Gpu, holders: dict[str, Holder | None], problem: OSError | None) -> GpuUse:
     holder = holders.get(gpu.uuid)
     told = Users() if holder is None else users_of(gpu, holder.pid, holder.run_id)
     return GpuUse(
@@ -55,7 +57,7 @@ def _use(gpu: Gpu, holders: dict[str, Holder | None]) -> GpuUse:
         holder=holder,
         strays=told.strays,
         hidden=told.hidden,
-        why_not_free=why_not(gpu, None),
+        why_not_free=why_not(gpu, None) or (None if problem is None else unusable_words(problem)),
     )
 
 

@@ -30,6 +30,7 @@ def top_text(name: str, facts: TopFacts, runs: Sequence[RunState]) -> str:
     for name_of, holder in facts.unseen.items():
         who = "somebody" if holder is None else _holder(holder, now_s)
         lines.append(f"leased, and not told of by nvidia-smi: {name_of}: {who}")
+    lines += [f"! no lease: {name_of}, not told of by nvidia-smi: {why}" for name_of, why in facts.unusable.items()]
     if facts.lease_problem:
         lines += ["", f"! leases and queue cannot be read: {facts.lease_problem}"]
     lines += ["", *_queue(facts, now_s), *(f"! passed over in the queue: {words}" for words in facts.passed_over)]

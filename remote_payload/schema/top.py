@@ -31,7 +31,7 @@ class GpuUse(Record):
     hidden: bool = False
     """Whether of some of its processes nobody can tell whose they are: this host hides other users' processes."""
     why_not_free: str | None = None
-    """Without looking at leases; None = it is free."""
+    """Whoever leases it; `cannot be leased: ...` where its lease is no file that can be locked; None = it is free."""
 
 
 class TopFacts(Record):
@@ -44,6 +44,8 @@ class TopFacts(Record):
     gpus: tuple[GpuUse, ...] = ()
     unseen: dict[str, Holder | None] = dataclasses.field(default_factory=dict)
     """Leases of devices that nvidia-smi does not tell of, as where it fails, by the name of their file."""
+    unusable: dict[str, str] = dataclasses.field(default_factory=dict)
+    """Why a file of theirs is no lease, as somebody may have planted it, by its name."""
     queue: tuple[Holder, ...] = ()
     """Who waits for GPUs, first first."""
     unsigned: int = 0

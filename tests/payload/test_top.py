@@ -86,10 +86,27 @@ def test_a_host_where_nobody_ever_leased(rig: Rig, tmp_path: Path, tool: str) ->
     assert not (tmp_path / "leases").exists()
 
 
+def test_a_planted_lease_makes_its_own_device_not_free_and_hides_no_other(rig: Rig, tmp_path: Path, tool: str) -> None:
+    folder = tmp_path / "leases"
+    folder.mkdir()
+    (folder / "GPU-aaaa.lease").symlink_to(tmp_path / "gpus")
+    (folder / "GPU-gone.lease").symlink_to(tmp_path / "nowhere")
+    facts = asked(rig, folder, tool)
+    first, second = facts.gpus
+    assert (first.leased, second.why_not_free, facts.lease_problem) == (False, None, None)
+    assert first.why_not_free.startswith("cannot be leased: ")
+    text = top_text("gpu1", facts, [])
+    lines = [line for line in text.splitlines() if ".lease" in line]
+    assert [line.split()[0] for line in lines] == ["0", "!"]
+    assert "! no lease: GPU-gone, not told of by nvidia-smi: " in lines[1]
+    assert "cannot be read" not in text
+
+
 def test_leases_that_cannot_be_read_are_told(rig: Rig, tmp_path: Path, tool: str) -> None:
-    (tmp_path / "leases").mkdir()
-    (tmp_path / "leases" / "GPU-aaaa.lease").symlink_to(tmp_path / "gpus")
-    assert "GPU-aaaa.lease" in asked(rig, tmp_path / "leases", tool).lease_problem
+    (tmp_path / "leases").write_text("")
+    facts = asked(rig, tmp_path / "leases", tool)
+    assert "leases" in facts.lease_problem
+    assert "! leases and queue cannot be read: " in top_text("gpu1", facts, [])
 
 
 def test_a_host_without_the_tool(rig: Rig, tmp_path: Path) -> None:

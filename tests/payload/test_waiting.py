@@ -87,6 +87,25 @@ def test_free_gpus_are_leased_and_given_by_index(host: Host) -> None:
     host.gate("other", gpus=1).wait(at_once)
 
 
+def test_a_planted_lease_is_a_reason_and_no_end_while_another_device_may_become_free(host: Host) -> None:
+    leases = host.folder / "leases"
+    leases.mkdir(mode=0o1777)
+    (leases / "GPU-aaaa.lease").symlink_to(host.folder)
+    host.tool.say(TWO_GPUS, apps="GPU-bbbb, 99999998, 100\n")
+    with pytest.raises(JobFailure, match=r"GPU 0 cannot be leased: .*GPU-aaaa\.lease'; GPU 1 used by"):
+        host.gate(gpus=1).wait(at_once)
+    host.tool.say(TWO_GPUS)
+    both = host.gate(gpus=2, when_free=True)
+    with pytest.raises(JobFailure, match=r"the GPU leases cannot be used: .*GPU-aaaa\.lease"):
+        both.wait(at_once)
+    both.close()
+    host.tool.say(TWO_GPUS, apps="GPU-bbbb, 99999998, 100\n")
+    gate = host.gate(gpus=1, when_free=True)
+    gate.wait(doing(lambda: host.tool.say(TWO_GPUS)))
+    assert gate.environment["CUDA_VISIBLE_DEVICES"] == "1"
+    gate.close()
+
+
 def test_the_mask_of_the_host_is_kept(host: Host) -> None:
     gate = host.gate(gpus=1, environment={"CUDA_VISIBLE_DEVICES": "1"})
     gate.wait(at_once)
