@@ -23,6 +23,7 @@ from orchestrator.errors import StoreError
 from orchestrator.records import RunRecord
 from orchestrator.store import Store
 from orchestrator.store.telling import claim, settle
+from remote_payload.rundir import RunDir
 from remote_payload.schema import SweepAttempt, to_json
 from remote_payload.schema.ending import Ending, ending_of
 
@@ -66,12 +67,17 @@ def notify(
     """
     if config.is_empty or record.state is None or not record.state.is_terminal:
         return ()
-    ways, run = _ways(config), store.run_dir(record.run_id)
+    ending = ending_of(record.spec, record.state, record.host.name, "laptop", attempts)
+    return tell(ending, store.run_dir(record.run_id), store, config)
+
+
+def tell(ending: Ending, run: RunDir, store: Store, config: NotifyConfig) -> tuple[str, ...]:
+    """The same of any ending; in the folder `run` it is kept who was told of it."""
+    ways = _ways(config)
     try:
         due = claim(store.home, run, tuple(ways))
     except StoreError as error:
-        return (f"nobody is told of the end of {record.run_id}: {error.message}",)
-    ending = ending_of(record.spec, record.state, record.host.name, "laptop", attempts)
+        return (f"nobody is told of the end of {ending.run_id}: {error.message}",)
     failed = {way: problem for way in due if (problem := _tried(ways[way], ending)) is not None}
     problems = {way: str(problem) for way, problem in failed.items()}
     told = [f"the end of {ending.run_id} could not be told by {way}: {problem}" for way, problem in problems.items()]
@@ -95,7 +101,7 @@ def _ways(config: NotifyConfig) -> dict[str, Callable[[Ending], None]]:
     return ways
 
 
-def _bounded(tell: Callable[P, None], *arguments: P.args, **named: P.kwargs) -> None:
+def _bounded(one: Callable[P, None], *arguments: P.args, **named: P.kwargs) -> None:
     """Call it, for `LONGEST_S` at most: an answer that comes a byte at a time keeps every time-out of a socket.
 
     Raises what it raises, NotToldError where it is left behind.
@@ -104,7 +110,7 @@ def _bounded(tell: Callable[P, None], *arguments: P.args, **named: P.kwargs) -> 
 
     def told() -> None:
         try:
-            tell(*arguments, **named)
+            one(*arguments, **named)
         except NotToldError as problem:
             problems.append(problem)
 
@@ -117,9 +123,9 @@ def _bounded(tell: Callable[P, None], *arguments: P.args, **named: P.kwargs) -> 
         raise problem
 
 
-def _tried(tell: Callable[[Ending], None], ending: Ending) -> NotToldError | None:
+def _tried(way: Callable[[Ending], None], ending: Ending) -> NotToldError | None:
     try:
-        tell(ending)
+        way(ending)
     except NotToldError as problem:
         return problem
     return None

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from orchestrator.cli import console, showing
 from orchestrator.cli.live import watching
-from orchestrator.cli.notify import notify_end_of
+from orchestrator.cli.notify import notify_end_of, notify_group_end
 from orchestrator.cli.options import open_store, tell_what_matters
 from orchestrator.cli.sweep_ending import tell_problems
 from orchestrator.cli.sweep_hosts import grouped
@@ -153,6 +153,7 @@ def _bring_home(
         errors.setdefault(name, Eagle3Error(f"so many runs did not come home, as told above: {len(problems)}"))
     for member in members:
         notify_end_of(member.part.share_id, store)
+    notify_group_end(group, members, store)
     return members
 
 

@@ -1,12 +1,13 @@
 """`groups/<id>.json`: the sweeps over several hosts that this laptop knows."""
 
+import shutil
 from pathlib import Path
 
 from orchestrator.errors import NotFoundError, StoreError
 from orchestrator.records import read_record, record_bytes
 from orchestrator.records.group import SweepGroup
 from orchestrator.store.files import names_in, read_text, write
-from remote_payload.rundir import RUN_ID_PATTERN
+from remote_payload.rundir import RUN_ID_PATTERN, RunDir
 
 SUFFIX = ".json"
 
@@ -41,8 +42,14 @@ def forget_group(home: Path, group_id: str) -> None:
     """Take the record away. Raises StoreError."""
     try:
         _path(home, group_id).unlink(missing_ok=True)
+        shutil.rmtree(_told(home, group_id), ignore_errors=True)
     except OSError as error:
         raise StoreError(f"{_path(home, group_id)} cannot be removed: {error.strerror}") from None
+
+
+def told_folder(home: Path, group: SweepGroup) -> RunDir:
+    """Where it is kept who was told of its end; of a sweep that was gone on with, which ends once more, another."""
+    return RunDir(_told(home, group.group_id) / str(max(share.number for share in group.shares)))
 
 
 def group_size(home: Path, group_id: str) -> int:
@@ -52,3 +59,7 @@ def group_size(home: Path, group_id: str) -> int:
 
 def _path(home: Path, group_id: str) -> Path:
     return home / "groups" / f"{group_id}{SUFFIX}"
+
+
+def _told(home: Path, group_id: str) -> Path:
+    return home / "groups" / f"{group_id}.told"

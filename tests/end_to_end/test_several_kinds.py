@@ -1,5 +1,6 @@
 """A sweep over hosts that are not alike: GPUs beside none, a cluster beside a machine; and one that is cancelled."""
 
+import json
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -50,6 +51,11 @@ def test_hosts_of_two_classes_get_a_table_each_and_all_of_it_is_cancelled_at_onc
     laptop.add_host("a", plain)
     laptop.add_host("b", gpus, settings=f'leases = "{tmp_path}/leases"')
     run = ("sweep", "run", sweep(tmp_path), "--host", "a,b", "--run-id", "night")
+    program, notes = tmp_path / "tell", tmp_path / "notes"
+    program.write_text(f"#!/bin/sh\ncat >> {notes}\n")
+    program.chmod(0o755)
+    with laptop.toml.open("a") as toml:
+        toml.write(f'[notify]\ncommand = ["{program}"]\n')
     refused = laptop.run(*run)
     assert (refused.code, "these hosts are not alike" in refused.err) == (2, True), refused.err
     done = laptop.run(*run, "--mix-classes")
@@ -59,6 +65,10 @@ def test_hosts_of_two_classes_get_a_table_each_and_all_of_it_is_cancelled_at_onc
     assert [[table["host"] for table in one["tables"]] for one in found["classes"]] == [["a"], ["b"]]
     measured = Counter(row["settings"]["result_bytes"] for share in found["shares"] for row in share["points"])
     assert measured == Counter(range(1, POINTS + 1))
+    assert laptop.run("sweep", "collect", "night").code == 0  # and tells nobody again
+    told = [json.loads(line) for line in notes.read_text().splitlines()]
+    assert [one["run_id"] for one in told] == ["night.h1", "night.h2", "night"]
+    assert told[-1]["text"] == f"sweep night on a, b: over, {POINTS} of {POINTS} points measured"
 
     long = ("sweep", "run", sweep(tmp_path, 60.0), "--host", "a,b", "--run-id", "long", "--mix-classes", "--detach")
     assert laptop.run(*long).code == 0
@@ -73,8 +83,8 @@ def test_hosts_of_two_classes_get_a_table_each_and_all_of_it_is_cancelled_at_onc
         "long.h1: cancelled; nothing of it is left on the host",
         "long.h2: cancelled; nothing of it is left on the host",
     ]
-    told = laptop.run("sweep", "status", "long", "--json").objects[-1]
-    assert (told["phase"], [one["phase"] for one in told["shares"]]) == ("over", ["cancelled", "cancelled"])
+    after = laptop.run("sweep", "status", "long", "--json").objects[-1]
+    assert (after["phase"], [one["phase"] for one in after["shares"]]) == ("over", ["cancelled", "cancelled"])
     kinds = laptop.run("sweep", "resume", "long", "--host", "a", "--detach")
     assert (kinds.code, "is another class than `b`" in kinds.err) == (2, True), kinds.err
     assert not state_file(plain, "long.h3").exists()
