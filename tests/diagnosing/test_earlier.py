@@ -47,8 +47,6 @@ def test_the_newest_benchmark_of_the_very_server_says_it(store: Store) -> None:
     cost = found(store)
     assert cost is not None
     assert (cost.run_id, cost.steps) == ("b1", 3)
-    assert cost.low is not None
-    assert cost.high is not None
     assert 3.4 < cost.low < cost.ratio < cost.high < 4.2  # accept length 1.9 at half of plain decoding's speed
     assert found(store, host="gpu2") is None
     assert found(store, asked(draft="/other")) is None

@@ -20,8 +20,10 @@ class Cost:
     """r at one number of steps, and who says so."""
 
     steps: int
+    ratio: float
     low: float
     high: float
+    """Ends of its interval; both are `ratio` where one number is all that is known."""
     source: str
 
     @property
@@ -54,12 +56,13 @@ def cost_of(known: Known) -> Cost | None:
     if steps is None:
         return None
     earlier = known.earlier
-    if earlier is not None and earlier.steps == steps and earlier.low is not None and earlier.high is not None:
-        return Cost(steps=steps, low=earlier.low, high=earlier.high, source=f"run {earlier.run_id}")
+    if earlier is not None and earlier.steps == steps:
+        source = f"run {earlier.run_id}"
+        return Cost(steps=steps, ratio=earlier.ratio, low=earlier.low, high=earlier.high, source=source)
     if known.cost is None:
         return None
     ratio = known.cost.ratio(steps)
-    return Cost(steps=steps, low=ratio, high=ratio, source=known.cost.source or "given")
+    return Cost(steps=steps, ratio=ratio, low=ratio, high=ratio, source=known.cost.source or "given")
 
 
 def _length(known: Known, steps: int) -> Estimate | None:
@@ -101,7 +104,7 @@ def _evidence(cost: Cost, best: Estimate | None) -> tuple[Evidence, ...]:
     one = cost.low == cost.high
     r = Evidence(
         name=f"break-even accept length r at {cost.steps} draft step{'' if cost.steps == 1 else 's'}",
-        value=(cost.low + cost.high) / 2,
+        value=cost.ratio,
         low=None if one else cost.low,
         high=None if one else cost.high,
         confidence=None if one else 0.95,

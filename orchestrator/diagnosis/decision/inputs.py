@@ -154,9 +154,9 @@ class EarlierCost:
     steps: int
     ratio: float
     """r: accept length over speed-up."""
-    low: float | None
-    high: float | None
-    """Ends of its 95 % interval; None = it has none."""
+    low: float
+    high: float
+    """Ends of its 95 % interval."""
 
 
 @dataclass(frozen=True, kw_only=True)

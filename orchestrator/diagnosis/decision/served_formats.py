@@ -34,8 +34,10 @@ class Part:
     remedy: str
 
 
-_KV_REMEDY = "serve the KV cache in the model's own format: --server-arg --kv-cache-dtype --server-arg auto; where "
-_KV_REMEDY += "`auto` gave this, the checkpoint's own quantization config asks for it"
+_KV_REMEDY = (
+    "serve the KV cache in the model's own format: --server-arg --kv-cache-dtype --server-arg auto; where "
+    "`auto` gave this, the checkpoint's own quantization config asks for it"
+)
 _COARSE_WHY = "a format that costs acceptance where the drafter was trained without it"
 
 

@@ -60,14 +60,15 @@ def test_what_the_server_tells_stands_before_what_was_foreseen():
 
 def test_an_earlier_benchmark_says_what_a_step_costs_at_its_own_steps_alone():
     three = replace(ASKED, num_steps=3, num_draft_tokens=4)
-    earlier = EarlierCost(run_id="b1", steps=3, ratio=3.9, low=3.7, high=4.1)
+    earlier = EarlierCost(run_id="b1", steps=3, ratio=3.95, low=3.7, high=4.1)
     known = Known(offline=offline(), planned=three, earlier=earlier)
     assert decide(known).place["pays"] == "foreseen_loses"
     assert "3.70 to 4.10 at this step cost (run b1)" in decide(known).headline
+    r = decide(known).named[0].evidence[0]
+    assert (r.name, r.value, r.low, r.high) == ("break-even accept length r at 3 draft steps", 3.95, 3.7, 4.1)
     assert decide(replace(known, earlier=replace(earlier, low=1.2, high=1.4))).place["pays"] == "foreseen_pays"
     assert decide(replace(known, earlier=replace(earlier, low=2.5, high=3.0))).place["pays"] == "unknown"
     assert decide(replace(known, earlier=replace(earlier, steps=2))).place["pays"] == "unknown"
-    assert decide(replace(known, earlier=replace(earlier, low=None))).place["pays"] == "unknown"
 
 
 def configs(draft, target):
