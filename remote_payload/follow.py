@@ -75,7 +75,16 @@ def _first_state(run: RunDir) -> RunState:
             message = f"this run was claimed but never started: {run.path.name}"
             raise Refusal("no_such_run", message, "launch it again with the same spec; it is safe")
         time.sleep(0.02)
-    return state
+    return _told(run, state)
+
+
+def _told(run: RunDir, state: RunState) -> RunState:
+    """A sweep may go on although it is lost."""
+    if state.phase != "lost":
+        return state
+    from remote_payload.sweep.driven import as_told  # noqa: PLC0415 - for few
+
+    return as_told(run, state)
 
 
 class _Stream:
@@ -140,6 +149,7 @@ class _Follower:
                 look = is_gone or now_s - looked_s >= LIVENESS_S
                 looked_s = now_s if look else looked_s
                 fresh = self._changed_state(look)
+                fresh = None if fresh is None else _told(self._run, fresh)
                 if fresh is not None and _is_enough(fresh, self._request):
                     return fresh
                 is_news = fresh is not None and _says_more(fresh, state)

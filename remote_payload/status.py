@@ -52,6 +52,10 @@ def _look(run: RunDir) -> Row | str:
         return "has no state, but its supervisor runs; if that stays so, `cancel` ends it"
     if state is None:
         return "claimed, not started yet; launch it again if nothing follows"
+    if state.phase == "lost":
+        from remote_payload.sweep.driven import as_told  # noqa: PLC0415 - for few
+
+        state = as_told(run, state)
     if state.is_terminal:
         return _with_untold(run, state) if spec.notify_command else state, spec, None
     return state, spec, beat_age_s(run.heartbeat) if state.slurm is None else shared_age_s(run.heartbeat)

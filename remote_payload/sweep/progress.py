@@ -20,6 +20,7 @@ from remote_payload.schema import (
     SweepRequest,
     job_from_json,
 )
+from remote_payload.sweep.driven import with_drivers
 from remote_payload.sweep.ledger import read_ledger
 from remote_payload.sweep.outcome import outcomes_of
 from remote_payload.sweep.succession import drivers
@@ -41,7 +42,8 @@ def progress(request: SweepRequest, send: Send) -> None:
         attempts += unbegun(run, state, attempts)
     for first in range(0, len(attempts), A_FRAME):
         send(SweepFrame(attempts=tuple(attempts[first : first + A_FRAME])))
-    send(SweepFrame(attempts=(), state=state, drivers=drivers(run) if state.phase == "lost" else ()))
+    left = drivers(run) if state.phase == "lost" else ()
+    send(SweepFrame(attempts=(), state=with_drivers(state, left), drivers=left))
     send(EndFrame())
 
 

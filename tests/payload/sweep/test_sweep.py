@@ -6,7 +6,10 @@ import sys
 
 from remote_payload.rundir import RunDir
 from remote_payload.schema import (
+    FollowRequest,
     SelftestJob,
+    StateFrame,
+    StatusRequest,
     SweepAttempt,
     SweepDone,
     SweepJob,
@@ -152,7 +155,7 @@ def test_a_sweep_whose_worker_outlives_its_supervisor_is_told_of_and_not_gone_on
     assert state.supervisor_pid is not None
     kill(state.supervisor_pid)
     frame = rig.call("sweep", SweepRequest(nonce=NONCE, root=str(rig.root), run_id="s1"))[-2]
-    assert (frame.state.phase, frame.drivers) == ("lost", (state.worker_pid,))  # type: ignore[union-attr]
+    assert (frame.state.phase, frame.drivers) == ("running", (state.worker_pid,))  # type: ignore[union-attr]
     told = f"sweep `s1` still measures: alive of it: {state.worker_pid}"
     assert refusal(rig, rest_of(job, "s1", "p0", "p1"), "s2") == ("sweep_goes_on", told)
     rig.cancel("s1", grace_s=2)
@@ -160,6 +163,23 @@ def test_a_sweep_whose_worker_outlives_its_supervisor_is_told_of_and_not_gone_on
     assert ends(asked(rig)[0]) == [("p0", "cancelled")]
     launch(rig, rest_of(job, "s1", "p1"), follow=True, run_id="s2")
     assert ends(asked(rig, "s2")[0]) == [("p1", "measured")]
+
+
+def test_a_sweep_whose_worker_outlives_its_supervisor_runs_to_its_end_and_is_followed_to_it(rig: Rig) -> None:
+    launch(rig, sweep_of({"duration_s": 3}, {}))
+    wait_for(lambda: rig.run("s1.u0.0").state.exists() and rig.state("s1.u0.0").phase == "running")
+    state = rig.state("s1")
+    assert state.supervisor_pid is not None
+    kill(state.supervisor_pid)
+    (frame,) = rig.call("status", StatusRequest(nonce=NONCE, root=str(rig.root), run_id="s1"))
+    (told,) = frame.answer.states  # type: ignore[union-attr]
+    assert (told.phase, told.finished_unix_s, told.failure) == ("running", None, None)
+    assert told.note == f"its supervisor is gone, driven by pid {state.worker_pid}; `cancel` ends it"
+    request = FollowRequest(nonce=NONCE, root=str(rig.root), run_id="s1")
+    phases = [frame.state.phase for frame in rig.call("follow", request) if isinstance(frame, StateFrame)]
+    assert (phases[0], phases[-1]) == ("running", "lost")
+    attempts, phase = asked(rig)
+    assert (ends(attempts), phase) == ([("p0", "measured"), ("p1", "measured")], "lost")
 
 
 def test_one_sweep_goes_on_with_another_until_it_is_over_and_measured_nothing(rig: Rig) -> None:
