@@ -82,8 +82,8 @@ def diagnose(host_name: str, **flags: Any) -> None:
     replay    what a server should accept on the very text that is served
     serve     accept length and speed of the real server, beside plain decoding
 
-    Each is an ordinary run, named after the diagnosis: the same command again goes on where it was broken off, and runs
-    anew what was cut short. --gpus leases once for all of them.
+    Each but lint is an ordinary run, named after the diagnosis: the same command again goes on where it was broken off,
+    and runs anew what was cut short. --gpus leases once for all of them.
     --run-id alone goes on with a diagnosis, or shows what is home: `report --diagnosis ID` does so without its host.
     Exit code 0: a verdict, also a bad one, and `sound` (no fault, speed not judged); 3: too little to tell; else the
     error of the stage that failed.
@@ -103,8 +103,9 @@ def diagnose(host_name: str, **flags: Any) -> None:
     waiting = take_wish(flags).waiting(settings.host(host_name).leases)
     tell_start(waiting)
     store = open_store()
-    asked = _asked(flags, store)
-    if waiting is None and _kept(flags, store) is not None:
+    kept = _kept(flags, store)
+    asked = kept or _asked(flags)
+    if waiting is None and kept is not None:
         waiting = same_gpus(waited_before(asked.diagnosis_id, store))
     as_json = flags["as_json"]
     applied: Applied | Eagle3Error | None = None
@@ -113,11 +114,10 @@ def diagnose(host_name: str, **flags: Any) -> None:
         open_session(host_name, tell, accept_new=flags["accept_new"]) as session,
         Lease(asked.diagnosis_id, waiting, Budget(asked.budget_s), session, store, tell) as lease,
     ):
-        found = walk(asked, settings, session, store, tell, lease)
+        found = walk(asked, settings, lease)
         if flags["applies"]:
-            into = flags["apply_into"]
             try:
-                applied = apply(found, settings, session, store, tell, into=into, lease=lease)
+                applied = apply(found, settings, lease, into=flags["apply_into"])
             except Eagle3Error as error:  # the diagnosis is told all the same
                 applied = error
     _show(found, applied, flags)
@@ -142,14 +142,12 @@ def _kept(flags: dict[str, Any], store: "Store") -> "Asked | None":
     return dataclasses.replace(asked_of(record), deep=flags["deep"], again=flags["again"], budget_s=bounded)
 
 
-def _asked(flags: dict[str, Any], store: "Store") -> "Asked":
+def _asked(flags: dict[str, Any]) -> "Asked":
     from orchestrator.cli.launching import checked_run_id
     from orchestrator.diagnosing.asked import SAMPLES, Asked
     from orchestrator.pipeline import new_run_id
     from orchestrator.waiting import duration_s
 
-    if (kept := _kept(flags, store)) is not None:
-        return kept
     serving = {key: list(value) or None if isinstance(value, tuple) else value for key, value in flags.items()}
     serving = {key: serving[key] for key in SERVER if serving[key] is not None}
     prompts = flags["prompts"] or flags["merged"]

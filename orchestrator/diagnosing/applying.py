@@ -13,13 +13,12 @@ from orchestrator.diagnosing.running import run_or_take
 from orchestrator.diagnosing.walk import Diagnosed
 from orchestrator.diagnosis.decision.fix import Fix
 from orchestrator.errors import InvalidRunError
-from orchestrator.following import ANSWER_S, Tell
+from orchestrator.following import ANSWER_S
 from orchestrator.operands import operand
 from orchestrator.order import Order
 from orchestrator.records import RunRecord
 from orchestrator.remote.session import HostSession
 from orchestrator.remote.verbs import new_nonce
-from orchestrator.store import Store
 from orchestrator.updates import Note
 from remote_payload.schema import BenchJob
 from remote_payload.schema.corrected import CorrectFrame, CorrectRequest
@@ -63,16 +62,7 @@ def fix_of(diagnosed: Diagnosed) -> Fix:
     return fix
 
 
-def apply(
-    diagnosed: Diagnosed,
-    config: Config,
-    session: HostSession,
-    store: Store,
-    tell: Tell,
-    *,
-    lease: Lease,
-    into: str | None = None,
-) -> Applied:
+def apply(diagnosed: Diagnosed, config: Config, lease: Lease, *, into: str | None = None) -> Applied:
     """Write the corrected folder, serve it as the original was served, compare. Raises as `fix_of`, `pipeline.run`.
 
     InvalidRunError also where the server is none of ours, HostNotReadyError where the host cannot write the folder.
@@ -80,14 +70,16 @@ def apply(
     """
     fix = fix_of(diagnosed)
     _require_own_server(diagnosed.asked, config)
-    written = _write(diagnosed, fix, session, into)
-    tell(Note(name="corrected drafter", text=f"{'there already' if written.existed else 'written'}: {written.path}"))
+    written = _write(diagnosed, fix, lease.session, into)
+    lease.tell(
+        Note(name="corrected drafter", text=f"{'there already' if written.existed else 'written'}: {written.path}")
+    )
     fixed = diagnosed.asked.with_draft(written.path, FIXED)
     before = diagnosed.results.records.get("serve") or _served(diagnosed.asked, config, lease)
     after = _served(fixed, config, lease)
     compared: tuple[SetComparison, ...] = ()
     if before.phase == after.phase == "succeeded":
-        compared = compare_many([operand(store, record.run_id) for record in (before, after)], COMPARING)
+        compared = compare_many([operand(lease.store, record.run_id) for record in (before, after)], COMPARING)
     return Applied(fix=fix, folder=written.path, existed=written.existed, before=before, after=after, compared=compared)
 
 

@@ -22,9 +22,7 @@ from orchestrator.diagnosis.decision.inputs import Known
 from orchestrator.errors import HostNotReadyError, JobError
 from orchestrator.following import Tell
 from orchestrator.order import Order
-from orchestrator.remote.session import HostSession
 from orchestrator.report.words import seconds
-from orchestrator.store import Store
 from orchestrator.updates import Note
 
 CERTAIN = "the cause is certain without it (--deep runs it all the same)"
@@ -41,11 +39,12 @@ class Diagnosed:
     results: Results
 
 
-def diagnose(asked: Asked, config: Config, session: HostSession, store: Store, tell: Tell, lease: Lease) -> Diagnosed:
+def diagnose(asked: Asked, config: Config, lease: Lease) -> Diagnosed:
     """Run the stages, on the GPUs of one lease and within its budget. Raises what `pipeline.run` does.
 
     A stage that fails, or that this host cannot run, is told, and the next one goes on.
     """
+    session, store, tell = lease.session, lease.store, lease.tell
     results = look(asked, config, session, store, tell)
     known = known_of(asked, config, results, store)
     decision = decide(known)
