@@ -47,11 +47,7 @@ def sweep() -> None:
 @click.option("--draft", help="Folder of the drafter, on the host.")
 @click.option("--prompts", help="bundled, or a JSONL file on the host.")
 @click.option("--run-id", help="Name the sweep yourself.")
-@click.option(
-    "--prune",
-    metavar="RUN",
-    help="Skip what cannot win by the chains that RUN measured, a sweep, or foretells, a drafter test.",
-)
+@click.option("--prune", metavar="RUN", help="Skip what cannot win by RUN: a sweep that measured, a drafter test.")
 @click.option("--step-cost", metavar="R", help="Of a drafter test's --prune, as in `runs show --depths`, at one user.")
 @click.option("--dry-run", is_flag=True, help="Print the points, each skip with its reason and an estimate; end.")
 @mix_options
