@@ -48,7 +48,46 @@ def moved(left: Sequence[Left], parts: Sequence[Part], host: str, to: Target) ->
     `parts` are the group's shares. A point that the host has measured before keeps the id it had.
     Raises UsageError where it would have more starts than a sweep may.
     """
-    origin = left[0].part.job
+    ids = {
+        (point.changes_json, point.is_baseline): point.point_id
+        for part in parts
+        if part.host == host
+        for point in part.job.points
+    }
+    points: dict[tuple[str, bool], SweepPoint] = {}
+    units: list[SweepUnit] = []
+    for block, some in sorted(_blocks(left, parts, host).items()):
+        starts: dict[str, list[SweepPoint]] = {}
+        adopted: dict[str, str | None] = {}
+        for point, adopt in some:
+            own = _own(point, to, ids)
+            points[own.changes_json, own.is_baseline] = own
+            starts.setdefault(configuration(own), []).append(own)
+            adopted[configuration(own)] = adopt
+        units += [
+            dataclasses.replace(unit_of(f"u{len(units) + at:04d}", block, loads), adopt=adopted[name])
+            for at, (name, loads) in enumerate(starts.items())
+        ]
+    if len(units) > MOST_UNITS:
+        raise UsageError(
+            f"`{host}` would take {len(units)} starts, and a sweep has at most {MOST_UNITS}",
+            hint="name more hosts with --host",
+        )
+    return dataclasses.replace(
+        left[0].part.job,
+        base_json=to_json(to.base),
+        units=tuple(units),
+        points=tuple(points.values()),
+        skipped=(),
+        identity=to.around.identity,
+        resumes=left[0].part.share_id,
+        done=(),
+        share=to.share,
+    )
+
+
+def _blocks(left: Sequence[Left], parts: Sequence[Part], host: str) -> dict[int, list[tuple[SweepPoint, str | None]]]:
+    """By block what is to be measured, each point with the start that it takes over; before it the plain decoding."""
     blocks: dict[int, list[tuple[SweepPoint, str | None]]] = {}
     for one in left:
         blocks.setdefault(one.key.block, []).append((one.point, one.adopt))
@@ -59,42 +98,7 @@ def moved(left: Sequence[Left], parts: Sequence[Part], host: str, to: Target) ->
     }
     for block, some in blocks.items():
         some[:0] = [(point, None) for point in _plain(some, parts) if (point.changes_json, block) not in has]
-    ids = {
-        (point.changes_json, point.is_baseline): point.point_id
-        for part in parts
-        if part.host == host
-        for point in part.job.points
-    }
-    points: dict[tuple[str, bool], SweepPoint] = {}
-    units: list[SweepUnit] = []
-    for block in sorted(blocks):
-        starts: dict[str, list[SweepPoint]] = {}
-        adopted: dict[str, str | None] = {}
-        for point, adopt in blocks[block]:
-            own = _own(point, to, ids)
-            points[own.changes_json, own.is_baseline] = own
-            starts.setdefault(configuration(own), []).append(own)
-            adopted[configuration(own)] = adopt
-        units += [
-            dataclasses.replace(unit_of(f"u{len(units) + at:04d}", block, some), adopt=adopted[name])
-            for at, (name, some) in enumerate(starts.items())
-        ]
-    if len(units) > MOST_UNITS:
-        raise UsageError(
-            f"`{host}` would take {len(units)} starts, and a sweep has at most {MOST_UNITS}",
-            hint="name more hosts with --host",
-        )
-    return dataclasses.replace(
-        origin,
-        base_json=to_json(to.base),
-        units=tuple(units),
-        points=tuple(points.values()),
-        skipped=(),
-        identity=to.around.identity,
-        resumes=left[0].part.share_id,
-        done=(),
-        share=to.share,
-    )
+    return blocks
 
 
 def _plain(some: Sequence[tuple[SweepPoint, str | None]], parts: Sequence[Part]) -> list[SweepPoint]:
