@@ -198,24 +198,20 @@ def test_the_fix_is_written_once_and_beside_the_drafter(scene: Scene) -> None:
     """No SGLang here: both servers fail, and that is what is told of before and after."""
     draft = scene.story / "it's $(reboot) \u202e mine"
     shutil.copytree(scene.story / "drafter_std", draft)
-    folders = []
-    for _ in range(2):
-        words = (*scene.words(str(draft)), "--apply", "--server-python=/no/such/python", "--budget=30m")
-        done = scene.diagnose("d5", *words, "--json")
-        assert done.code == 0, done.err
-        applied = done.objects[-1]["applied"]
-        assert applied["compared"] is None
-        folders.append((applied["folder"], applied["existed"]))
+    words = (*scene.words(str(draft)), "--apply", "--server-python=/no/such/python", "--budget=30m")
+    done = scene.diagnose("d5", *words, "--json")
+    assert done.code == 0, done.err
+    applied = done.objects[-1]["applied"]
     new = draft.with_name(f"{draft.name}-for-sglang")
-    assert folders == [(str(new), False), (str(new), True)]
-    assert json.loads((new / "config.json").read_text())["eagle_config"]["eagle_aux_hidden_state_layer_ids"] == [
-        1,
-        3,
-        4,
-    ]
+    assert (applied["folder"], applied["existed"], applied["compared"]) == (str(new), False, None)
+    written = (new / "config.json").read_text()
+    assert json.loads(written)["eagle_config"]["eagle_aux_hidden_state_layer_ids"] == [1, 3, 4]
     shown = scene.diagnose("d5", *words)
+    assert "corrected drafter: there already: " in shown.err
     assert "before and after are not compared" in shown.out
     assert "\u202e" not in shown.out + shown.err
+    assert (new / "config.json").read_text() == written
+    assert {path.name for path in draft.parent.glob("it's*")} == {draft.name, new.name}
 
 
 @pytest.mark.slow
