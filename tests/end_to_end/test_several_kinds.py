@@ -178,6 +178,9 @@ def test_hosts_with_other_models_under_one_path_do_not_share_a_sweep_unasked(
         begun = laptop.run(*run)
         assert begun.code == 0, begun.err
         assert laptop.run("sweep", "cancel", "night").code == 0
+        alone = laptop.run("sweep", "resume", "night.h1", "--run-id", "alone", "--detach")
+        assert alone.code == 0, alone.err
+        assert laptop.run("sweep", "cancel", "night").code == 0
         drafter(other.home, b"v3")
         onto = ("sweep", "resume", "night", "--host", "c", "--detach")
         refused = laptop.run(*onto)
