@@ -110,6 +110,8 @@ def _claimed(request: LaunchRequest, run: RunDir, origin: supervisor.Origin, cla
         state = current_state(run)
         if state is not None:
             return to_json(LaunchedFrame(state=state, adopted=True))
+        if origin.sweep is None:
+            _require_own_ids(request, run)
         if origin.sweep is None and request.spec.job_kind == "sweep":
             _claim_rest(request, run)
         if origin.hold is None and request.spec.within is not None:
@@ -118,6 +120,19 @@ def _claimed(request: LaunchRequest, run: RunDir, origin: supervisor.Origin, cla
         return _start(request, run, origin, claim)
     finally:
         os.close(claim)
+
+
+def _require_own_ids(request: LaunchRequest, run: RunDir) -> None:
+    """Raises Refusal, nothing left of the run."""
+    if request.spec.job_kind != "sweep" and ".u" not in request.spec.run_id:
+        return
+    from remote_payload.sweep.unit_ids import require_own_ids  # noqa: PLC0415 - for few
+
+    try:
+        require_own_ids(job_from_json(request.spec.job_json), request.spec.run_id, run.path.parent)
+    except Refusal:
+        remove_unstarted(run)
+        raise
 
 
 def _claim_rest(request: LaunchRequest, run: RunDir) -> None:

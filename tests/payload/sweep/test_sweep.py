@@ -123,6 +123,17 @@ def test_a_unit_that_outlives_its_killed_sweep_is_adopted_by_the_next(rig: Rig) 
     assert not rig.run("s2.u0.0").path.exists()
 
 
+def test_a_run_of_ones_own_and_a_sweeps_start_never_have_one_id(rig: Rig) -> None:
+    rig.launch(rig.spec("s1.u1.0"), follow=True)
+    rig.launch(rig.spec("s1.u7.0"), follow=True)  # no unit of the sweep is called so
+    refused = ("claimed_by_other_spec", "a run of this host has the id of a start of this sweep: s1.u1.0")
+    assert refusal(rig, sweep_of({}, {}), "s1") == refused
+    launch(rig, sweep_of({}), follow=True)
+    (frame,) = rig.launch(rig.spec("s1.u0.1"), exit_code=1)
+    assert "sweep `s1` of this host has a start of this id: s1.u0.1" in frame.message  # type: ignore[union-attr]
+    assert not rig.run("s1.u0.1").path.exists()
+
+
 def test_a_sweep_stops_when_units_in_a_row_measure_nothing(rig: Rig) -> None:
     launch(rig, sweep_of({"fail": True}, {"fail": True}, {}, stop_after_failures=2), follow=True)
     assert ends(asked(rig)[0]) == [("p0", "failed"), ("p1", "failed")]
