@@ -88,6 +88,7 @@ def _really_served() -> Iterator[Case]:
 
 def _made() -> Iterator[Case]:
     sound, served = scenes.sound, scenes.served
+    yield _from_histograms("P", ("parameters",), "16 draft tokens asked for", lambda: sound(served=served(asked=ASKED)))
     yield _from_histograms("B", ("economics",), "slower than plain decoding", lambda: sound(served=served(spec=SLOW)))
     yield _from_histograms("E", ("engine",), "half of the drafts lost", lambda: sound(served=served(change=halved)))
     yield _from_histograms("L P B", ("wiring", "parameters", "economics"), "the story", scenes.story)

@@ -14,8 +14,10 @@ from orchestrator.diagnosing.asked import Asked
 from orchestrator.diagnosing.gathering import known_of
 from orchestrator.diagnosing.results import Results
 from orchestrator.diagnosis.decision.inputs import Known
+from orchestrator.records.reading import read_record
 from orchestrator.store import Store
 from orchestrator.store.results import read_capture
+from remote_payload.schema.capture import CaptureResult
 
 PACKED = Path(__file__).parents[1] / "golden" / "diagnosed.json.xz"
 ID = "pair"
@@ -60,14 +62,22 @@ def known(name: str, home: Path) -> Known:
     return known_at(home)
 
 
+def captured(name: str) -> CaptureResult:
+    """What that pair's server returned of the states it feeds, and both config.json."""
+    return read_record(CaptureResult, _kept()[name][f"{ID}.capture/result/capture.json"], where=name)
+
+
 def known_at(home: Path) -> Known:
     """The same of the store of a laptop that has just diagnosed a pair."""
     store = Store(home)
     stages = {path.name.removeprefix(f"{ID}."): path.name for path in (home / "runs").iterdir()}
+    trained = None
     results = Results(records={stage: store.load_exact(run_id) for stage, run_id in stages.items()})
     if results.succeeded("capture") is not None:
         results.captured = read_capture(store.run_dir(stages["capture"]))
-    return known_of(Asked(diagnosis_id=ID, model=None, draft=None), Config(), results, store)
+        said = json.loads(results.records["capture"].spec.job_json)["trained"]
+        trained = None if said is None else ",".join(map(str, said))
+    return known_of(Asked(diagnosis_id=ID, model=None, draft=None, trained=trained), Config(), results, store)
 
 
 def _unpack(files: Mapping[str, str], home: Path) -> None:

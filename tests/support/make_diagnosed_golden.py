@@ -50,7 +50,7 @@ def serving(case: ServedCase, scene: Scene, target: Path, python: str, folder: P
         told += [f"--server-env={name}={value}" for name, value in ENVIRONMENT.items()]
         yield [*told, f"--server-python={python}", "--dtype=float32"]
         return
-    chain = {name.replace("-", "_"): value for name, value in {**CHAIN, **case.flags}.items()}
+    chain = {name.replace("-", "_"): value for name, value in {**CHAIN, **case.flags}.items() if name in CHAIN}
     job = BenchJob(
         model=str(target),
         draft=str(scene.draft),

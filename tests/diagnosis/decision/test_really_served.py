@@ -1,15 +1,23 @@
-"""What a real SGLang did with sound and broken pairs, judged again: the causes that are named, and the rule it kept."""
+"""What a real SGLang did with sound and broken pairs, judged again: the causes named, and its rule of the states."""
 
 from pathlib import Path
 
 import pytest
 
 from orchestrator.diagnosis.decision.decide import decide
+from orchestrator.diagnosis.decision.from_capture import fed_of
+from orchestrator.diagnosis.effective_capture import resolve
+from orchestrator.diagnosis.finding import Cause
+from tests.diagnosis.test_effective_capture import LLAMA, rule
 from tests.support import diagnosed_runs
 from tests.support.served_cases import CASES, SOUND
 
 QUICK = ("sound-numbered_layer", "LP-story-default_ids-too_many_drafts")
 """One of each kind: reading a pair's runs takes half a second."""
+UNTOLD: dict[str, set[Cause]] = {
+    # A wrong vocabulary map lets no reading predict, so nothing tells which states it was trained on but the trainer.
+    "LV-story-default_ids-shifted_map": {"wiring"},
+}
 
 
 def test_the_kept_pairs_are_those_that_can_be_made() -> None:
@@ -24,10 +32,22 @@ def test_the_kept_pairs_are_those_that_can_be_made() -> None:
 def test_the_causes_that_are_named(name: str, tmp_path: Path) -> None:
     case, known = CASES[name], diagnosed_runs.known(name, tmp_path)
     told = decide(known)
-    assert set(told.causes) == set(case.expected), told.headline
+    assert set(told.causes) == set(case.expected) - UNTOLD.get(name, set()), told.headline
     if case in SOUND:
         assert told.place["fed"] == "as_trained"
         assert {told.place["served_train"], told.place["served_heldout"]} == {"as_predicted"}
-    if known.resolved is not None and known.resolved.states is not None:
-        assert known.fed is not None
-        assert known.resolved.states == known.fed.states
+
+
+def test_the_rule_says_what_the_server_returned() -> None:
+    """Of SGLang 0.5.23's own source, for every way in which the kept pairs' configs name their ids."""
+    said = set()
+    for name in diagnosed_runs.names():
+        captured = diagnosed_runs.captured(name)
+        fed = fed_of(captured, "capture")
+        assert fed is not None
+        assert fed.sglang_version == "0.5.23"
+        for source in (rule("0.5.23", LLAMA), *([] if captured.rule is None else [captured.rule])):
+            effective = resolve(source, captured.draft_config, captured.target_config)
+            assert effective.states == fed.states, name
+        said.add(fed.states)
+    assert said == {(2, 4, 5), (0, 2, 4)}
