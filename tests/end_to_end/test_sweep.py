@@ -160,3 +160,18 @@ def test_a_unit_that_left_no_run_is_told_by_its_sweep_and_by_no_warning(laptop: 
     assert collected.code == 0, collected.err
     assert "no run of this id" not in collected.err
     assert "selftest was asked to fail" in laptop.run("sweep", "status", "none").out
+
+
+@pytest.mark.slow
+def test_what_went_on_is_known_here_when_the_host_has_neither_any_more(laptop: Laptop, server: SshServer) -> None:
+    file = laptop.folder / "two.toml"
+    file.write_text('[sweep]\njob = "selftest"\n[sweep.grid]\nduration_s = [2, 3]\n', encoding="utf-8")
+    laptop.add_host("lab", server)
+    assert laptop.run("sweep", "run", str(file), "--host", "lab", "--detach", "--run-id", "ca").code == 0
+    assert laptop.run("sweep", "cancel", "ca").code == 0
+    assert laptop.run("sweep", "collect", "ca").code == 0
+    assert laptop.run("sweep", "resume", "ca", "--run-id", "cb").code == 0
+    shutil.rmtree(server.home / ".eagle3-remote/runs")  # as gc leaves it when both are home and old
+    again = laptop.run("sweep", "resume", "ca", "--run-id", "cd")
+    assert (again.code, "sweep `cb` goes on with sweep `ca`" in again.err) == (15, True), again.err
+    assert not (server.home / ".eagle3-remote/runs/cd").exists()
