@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from orchestrator import jobfile, pipeline
-from orchestrator.config import Config
+from orchestrator.config import Config, HostConfig
 from orchestrator.errors import (
     InvalidRunError,
     JobFileError,
@@ -24,6 +24,7 @@ from orchestrator.order import Order, at_host
 from orchestrator.records import RunRecord, read_record, record_bytes
 from orchestrator.remote.host_claims import require_state
 from orchestrator.remote.session import HostSession
+from orchestrator.remote.ssh_config import resolve
 from orchestrator.remote.verbs import new_nonce
 from orchestrator.store import Store
 from orchestrator.store.files import read_text, write
@@ -199,6 +200,17 @@ def sweep_job(record: RunRecord) -> SweepJob:
     if not isinstance(job, SweepJob):
         raise InvalidRunError(f"expected a sweep, `{record.run_id}` is a run of: {record.job_kind}")
     return job
+
+
+def require_same_machine(record: RunRecord, name: str, host: HostConfig) -> None:
+    """Whether a run was measured where `name` leads, not how it is called. Raises InvalidRunError."""
+    there = resolve(host.ssh).destination
+    if record.host.destination != there:
+        raise InvalidRunError(
+            f"--prune: `{record.run_id}` was measured on {record.host.name} ({record.host.destination}), and speeds "
+            f"and models of one machine say nothing about {name} ({there})",
+            hint=f"a run of {name} prunes there; else go without --prune",
+        )
 
 
 def without(asked: Wanted, chains: Sequence[Chain]) -> Wanted:

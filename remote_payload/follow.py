@@ -80,11 +80,11 @@ def _first_state(run: RunDir) -> RunState:
 
 def _told(run: RunDir, state: RunState) -> RunState:
     """A sweep may go on although it is lost."""
-    if state.phase != "lost":
-        return state
-    from remote_payload.sweep.driven import as_told  # noqa: PLC0415 - for few
+    if state.phase == "lost":
+        from remote_payload.sweep.driven import as_told  # noqa: PLC0415 - for few
 
-    return as_told(run, state)
+        state = as_told(run, state)
+    return state
 
 
 class _Stream:
@@ -149,7 +149,6 @@ class _Follower:
                 look = is_gone or now_s - looked_s >= LIVENESS_S
                 looked_s = now_s if look else looked_s
                 fresh = self._changed_state(look)
-                fresh = None if fresh is None else _told(self._run, fresh)
                 if fresh is not None and _is_enough(fresh, self._request):
                     return fresh
                 is_news = fresh is not None and _says_more(fresh, state)
@@ -173,17 +172,16 @@ class _Follower:
             message = f"the run was removed meanwhile: {self._run.path.name}"
             raise Refusal("no_such_run", message, "`cancel` ends what still runs of it") from None
         if look:
-            return current_state(self._run, SLURM_S)
+            state = current_state(self._run, SLURM_S)
+            return state and _told(self._run, state)
         stamp = (found.st_ino, found.st_mtime_ns, found.st_size)
         if stamp == self._stamp:
             return None
         self._stamp = stamp
         state = read_state(self._run)
-        if (
-            state is not None and state.slurm is not None and not state.is_terminal
-        ):  # an array's says `queued` to its end
+        if state is not None and state.slurm is not None and not state.is_terminal:  # an array's: `queued` to its end
             return current_state(self._run, SLURM_S)
-        return state
+        return state and _told(self._run, state)
 
 
 def _is_enough(state: RunState, request: FollowRequest) -> bool:

@@ -20,7 +20,7 @@ def pruned(wanted: "Wanted", earlier: str | None, step_cost: str | None, host: s
 
     Raises UsageError, NotFoundError, InvalidRunError where `earlier` tells nothing of it.
     """
-    from orchestrator import sweeping
+    from orchestrator import config, sweeping
     from orchestrator.errors import UsageError
     from orchestrator.sweep.pruning import nothing_said
     from orchestrator.sweep_report import table_of
@@ -32,7 +32,7 @@ def pruned(wanted: "Wanted", earlier: str | None, step_cost: str | None, host: s
         return wanted
     store = open_store()
     record = store.load(earlier)
-    _require_same_machine(record, host)
+    sweeping.require_same_machine(record, host, config.load(config.here()).host(host))
     job = job_from_json(record.spec.job_json)
     if isinstance(job, StandaloneJob):
         told, of = foretold(record, job, store, step_cost)
@@ -81,21 +81,6 @@ def require_the_same(job: "SweepJob", earlier: str | None, session: "HostSession
         raise InvalidRunError(
             f"--prune: what lies under {', '.join(paths)} is another than sweep `{earlier}` measured",
             hint="go without --prune: figures of other models rule nothing out",
-        )
-
-
-def _require_same_machine(record: "RunRecord", host: str) -> None:
-    """By where the names lead, not by the names. Raises InvalidRunError."""
-    from orchestrator import config
-    from orchestrator.errors import InvalidRunError
-    from orchestrator.remote.ssh_config import resolve
-
-    there = resolve(config.load(config.here()).host(host).ssh).destination
-    if record.host.destination != there:
-        raise InvalidRunError(
-            f"--prune: `{record.run_id}` was measured on {record.host.name} ({record.host.destination}), and speeds "
-            f"and models of one machine say nothing about {host} ({there})",
-            hint=f"a run of {host} prunes there; else go without --prune",
         )
 
 
