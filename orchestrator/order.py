@@ -50,6 +50,7 @@ def new_run_id(kind: str, now: time.struct_time) -> str:
 def record_of(order: Order, session: HostSession, python: str) -> RunRecord:
     """The run as it is asked for: its spec is final, its state unknown."""
     planned = at_host(order.planned, session.name, session.host)
+    notify_command = () if planned.job.kind == "hold" else session.host.notify_command
     spec = RunSpec(
         run_id=order.run_id,
         job_kind=planned.job.kind,
@@ -62,7 +63,8 @@ def record_of(order: Order, session: HostSession, python: str) -> RunRecord:
         deadline_s=order.deadline_s or (None if planned.job.kind in OF_OTHERS else session.host.deadline_s),
         launched_by=f"{getpass.getuser()}@{platform.node()}",
         created_unix_s=time.time(),
-        notify_command=() if planned.job.kind == "hold" else session.host.notify_command,
+        notify_command=notify_command,
+        told_as=session.name if notify_command else None,
         waiting=_waiting_at(order, session),
         slurm=session.host.submission,
         within=order.within,

@@ -40,7 +40,7 @@ def tell_the_end(run: RunDir, spec: RunSpec) -> None:
         if state is None or not state.is_terminal or not _is_first(run):
             return
         attempts = read_ledger(run) if spec.job_kind == "sweep" else ()
-        ending = to_json(ending_of(spec, state, os.uname().nodename, "host", attempts))
+        ending = to_json(ending_of(spec, state, spec.told_as or os.uname().nodename, "host", attempts))
         signal.pthread_sigmask(signal.SIG_UNBLOCK, WATCHED)  # the command's children inherit what is blocked
         problem = _tried(spec.notify_command, ending.encode("ascii") + b"\n")
         if problem is not None:

@@ -95,11 +95,12 @@ def top(name: str, *, accept_new: bool, as_json: bool) -> None:
     with open_session(name, _tell, accept_new=accept_new) as session:
         facts = session.top()
         runs = [state for state in status(session, None, open_store()).states if not state.is_terminal]
+        scheduler = session.host.scheduler
     if as_json:
-        values = {"host": name, "facts": dataclasses.asdict(facts), "runs": [dataclasses.asdict(run) for run in runs]}
-        console.out_json(values)
+        values = {"host": name, "scheduler": scheduler, "facts": dataclasses.asdict(facts)}
+        console.out_json({**values, "runs": [dataclasses.asdict(run) for run in runs]})
         return
-    console.out(top_text(name, facts, runs))
+    console.out(top_text(name, facts, runs, scheduler))
 
 
 def _install(session: "HostSession") -> list[str]:

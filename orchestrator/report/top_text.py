@@ -15,12 +15,20 @@ ANSWERS = {
     "hung": "! nvidia-smi did not answer in time: the driver may hang, nobody can tell which GPUs are free",
     "failed": "! nvidia-smi failed: nobody can tell which GPUs are free",
 }
+SCHEDULED = {
+    "slurm": "Slurm hands out the GPUs of this cluster, and who waits for them: `sinfo` and `squeue` on this host tell"
+}
 
 
-def top_text(name: str, facts: TopFacts, runs: Sequence[RunState]) -> str:
-    """Three blocks; times are ages by the host's own clock. `runs` are this user's that are not over."""
+def top_text(name: str, facts: TopFacts, runs: Sequence[RunState], scheduler: str | None = None) -> str:
+    """Three blocks; times are ages by the host's own clock. `runs` are this user's that are not over.
+
+    With a scheduler, as of a host of eagle3.toml, the first two are its own: it hands the GPUs out, and on other hosts.
+    """
     now_s = facts.time_unix_s
     lines = [f"{name} ({facts.hostname})", ""]
+    if scheduler is not None:
+        return "\n".join([*lines, SCHEDULED[scheduler], "", *_runs(runs, now_s)])
     if facts.gpu_answer != "ok":
         lines.append(f"{ANSWERS[facts.gpu_answer]}{f' ({facts.gpu_problem})' if facts.gpu_problem else ''}")
     else:

@@ -15,7 +15,7 @@ class Ending(Record):
     job_kind: str
     phase: str
     host: str
-    """As this laptop calls it, or the host's own name."""
+    """As this laptop calls it; told by the host, as the laptop does that launched the run, of old ones its own name."""
     told_by: Literal["host", "laptop"]
     text: str
     """One sentence for people."""

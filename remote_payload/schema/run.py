@@ -62,6 +62,8 @@ class RunSpec(Record):
     created_unix_s: float
     notify_command: tuple[str, ...] = ()
     """Program and arguments that the supervisor runs when the run is over, its ending as JSON on stdin; () = none."""
+    told_as: str | None = None
+    """What `notify_command` is told as the host: its name on the laptop that launched the run; None = its own name."""
     waiting: Waiting | None = None
     """What the run waits for on the host before its worker starts; None = nothing."""
     slurm: SlurmSettings | None = None

@@ -109,6 +109,7 @@ def test_a_sweep_again_and_again(laptop: Laptop, server: SshServer, tmp_path: Pa
     endings = [json.loads(line) for line in told.read_text().splitlines()]
     found = [(one["told_by"], one["run_id"], one["points"], one["points_measured"]) for one in endings]
     assert found == [("host", run_id, 2, 2), ("laptop", run_id, 2, 2)]
+    assert {one["host"] for one in endings} == {"telling"}
     assert "succeeded after " in endings[1]["text"]
     assert endings[1]["text"].endswith("s, 2 of 2 points measured")
     assert laptop.run("runs", "list", "--tag", run_id).out.count(f"{run_id}.u") == 2

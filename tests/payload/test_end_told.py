@@ -28,13 +28,15 @@ def events(run: RunDir) -> list[str]:
 def test_the_ending_comes_on_standard_input(rig: Rig, tmp_path: Path) -> None:
     told = tmp_path / "told"
     command = script(tmp_path, f'cat > {told}.half; echo "$1" >> {told}.half; mv {told}.half {told}')
-    rig.launch(rig.spec("one", SelftestJob(fail=True), notify_command=(command, "$(touch /tmp/x); 'a b'")))
+    words = (command, "$(touch /tmp/x); 'a b'")
+    rig.launch(rig.spec("one", SelftestJob(fail=True), notify_command=words, told_as="cluster"))
     wait_for(told.exists)
     ending, argument = told.read_text().splitlines()
     found = json.loads(ending)
     assert argument == "$(touch /tmp/x); 'a b'"
     assert (found["run_id"], found["phase"], found["told_by"]) == ("one", "failed", "host")
-    assert found["text"].startswith("selftest one on ")
+    assert found["host"] == "cluster"  # as people know it, whichever node it ran on
+    assert found["text"].startswith("selftest one on cluster: failed")
     assert rig.state("one").phase == "failed"
 
 

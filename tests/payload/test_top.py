@@ -122,6 +122,14 @@ def test_a_host_without_the_tool(rig: Rig, tmp_path: Path) -> None:
     ours.close()
 
 
+def test_of_a_login_node_of_slurm_nothing_is_said_that_its_gpus_would_tell() -> None:
+    facts = TopFacts(hostname="login1", time_unix_s=100.0, gpu_answer="no_nvidia_smi")
+    text = top_text("cluster", facts, [RunState(run_id="r1", sequence=1, phase="queued")], "slurm")
+    assert "Slurm hands out the GPUs of this cluster" in text
+    assert "r1" in text
+    assert [words for words in ("nvidia-smi", "nobody") if words in text] == []
+
+
 def test_what_began_after_the_look_begins_now_and_a_planted_ticket_is_told() -> None:
     """Clocks differ, and runs are asked of after the GPUs."""
     late = Holder(run_id="r1", user="ann", uid=1, pid=1, since_unix_s=100.5, gpus=1)
