@@ -221,7 +221,12 @@ def _runs(folder: ScheduleDir) -> tuple[RunState, ...]:
     found = []
     for run_id in folder.run_ids()[-MOST_RUNS:]:
         try:
-            state = current_state(RunDir(folder.root / "runs" / run_id))
+            run = RunDir(folder.root / "runs" / run_id)
+            state = current_state(run)
+            if state is not None and state.phase == "lost":
+                from remote_payload.sweep.driven import as_told  # noqa: PLC0415 - for few
+
+                state = as_told(run, state)
         except (Refusal, OSError):
             continue
         found += [] if state is None else [state]

@@ -50,7 +50,7 @@ def _fired(folder: ScheduleDir, schedule: Schedule, archive: Path, now_s: float)
     if any(one.what in ("fired", "skipped") and one.due_unix_s == due_s for one in history):
         why = "this time was over already: fired twice, or the clock was set back"
         return at_this_moment(what="skipped", due_unix_s=due_s, why=why)
-    going = None if schedule.overlap else _still_going(folder, run_id)
+    going = None if schedule.overlap else still_going(folder, run_id)
     if going is not None:
         return at_this_moment(what="skipped", due_unix_s=due_s, why=f"{going} is not over yet")
     spec, other = _as_it_lies(dataclasses.replace(schedule.spec, run_id=run_id, created_unix_s=float(due_s)))
@@ -76,7 +76,7 @@ def _as_it_lies(spec: RunSpec) -> tuple[RunSpec, tuple[str, ...]]:
     return dataclasses.replace(spec, job_json=to_json(job)) if other else spec, other
 
 
-def _still_going(folder: ScheduleDir, run_id: str) -> str | None:
+def still_going(folder: ScheduleDir, run_id: str) -> str | None:
     """An earlier run of the schedule that is not over; None = none. One that cannot be read is not waited for."""
     for earlier in reversed(folder.run_ids()):
         try:
@@ -85,6 +85,10 @@ def _still_going(folder: ScheduleDir, run_id: str) -> str | None:
                 from remote_payload.slurm.settle import in_the_end  # noqa: PLC0415 - few hosts have a Slurm
 
                 state = in_the_end(RunDir(folder.root / "runs" / earlier))
+            if state is not None and state.phase == "lost":
+                from remote_payload.sweep.driven import as_told  # noqa: PLC0415 - for few
+
+                state = as_told(RunDir(folder.root / "runs" / earlier), state)
         except (Refusal, OSError):
             continue
         if earlier != run_id and state is not None and not state.is_terminal:

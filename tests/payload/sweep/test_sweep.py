@@ -5,6 +5,8 @@ import shutil
 import sys
 
 from remote_payload.rundir import RunDir
+from remote_payload.schedule.fire import still_going
+from remote_payload.schedule.folder import ScheduleDir
 from remote_payload.schema import (
     FollowRequest,
     SelftestJob,
@@ -177,20 +179,23 @@ def test_a_sweep_whose_worker_outlives_its_supervisor_is_told_of_and_not_gone_on
 
 
 def test_a_sweep_whose_worker_outlives_its_supervisor_runs_to_its_end_and_is_followed_to_it(rig: Rig) -> None:
-    launch(rig, sweep_of({"duration_s": 3}, {}))
-    wait_for(lambda: rig.run("s1.u0.0").state.exists() and rig.state("s1.u0.0").phase == "running")
-    state = rig.state("s1")
+    name, schedule = "nightly.20260102-0304", ScheduleDir(rig.root, "nightly")
+    launch(rig, sweep_of({"duration_s": 3}, {}), run_id=name)
+    wait_for(lambda: rig.run(f"{name}.u0.0").state.exists() and rig.state(f"{name}.u0.0").phase == "running")
+    state = rig.state(name)
     assert state.supervisor_pid is not None
     kill(state.supervisor_pid)
-    (frame,) = rig.call("status", StatusRequest(nonce=NONCE, root=str(rig.root), run_id="s1"))
+    (frame,) = rig.call("status", StatusRequest(nonce=NONCE, root=str(rig.root), run_id=name))
     (told,) = frame.answer.states  # type: ignore[union-attr]
     assert (told.phase, told.finished_unix_s, told.failure) == ("running", None, None)
     assert told.note == f"its supervisor is gone, driven by pid {state.worker_pid}; `cancel` ends it"
-    request = FollowRequest(nonce=NONCE, root=str(rig.root), run_id="s1")
+    assert still_going(schedule, "nightly.20260103-0304") == name
+    request = FollowRequest(nonce=NONCE, root=str(rig.root), run_id=name)
     phases = [frame.state.phase for frame in rig.call("follow", request) if isinstance(frame, StateFrame)]
     assert (phases[0], phases[-1]) == ("running", "lost")
-    attempts, phase = asked(rig)
+    attempts, phase = asked(rig, name)
     assert (ends(attempts), phase) == ([("p0", "measured"), ("p1", "measured")], "lost")
+    assert still_going(schedule, "nightly.20260103-0304") is None
 
 
 def test_one_sweep_goes_on_with_another_until_it_is_over_and_measured_nothing(rig: Rig) -> None:
