@@ -56,10 +56,13 @@ def names() -> tuple[str, ...]:
     return tuple(_kept())
 
 
-def known(name: str, home: Path) -> Known:
-    """What a decision on that pair rests on, with its runs unpacked below `home`. Raises what reading a run raises."""
+def known(name: str, home: Path, trained: str | None = None) -> Known:
+    """What a decision on that pair rests on, with its runs unpacked below `home`. Raises what reading a run raises.
+
+    `trained`: the trainer's word, as `diagnose --trained` takes it.
+    """
     _unpack(_kept()[name], home)
-    return known_at(home)
+    return known_at(home, trained)
 
 
 def captured(name: str) -> CaptureResult:
@@ -67,16 +70,13 @@ def captured(name: str) -> CaptureResult:
     return read_record(CaptureResult, _kept()[name][f"{ID}.capture/result/capture.json"], where=name)
 
 
-def known_at(home: Path) -> Known:
+def known_at(home: Path, trained: str | None = None) -> Known:
     """The same of the store of a laptop that has just diagnosed a pair."""
     store = Store(home)
     stages = {path.name.removeprefix(f"{ID}."): path.name for path in (home / "runs").iterdir()}
-    trained = None
     results = Results(records={stage: store.load_exact(run_id) for stage, run_id in stages.items()})
     if results.succeeded("capture") is not None:
         results.captured = read_capture(store.run_dir(stages["capture"]))
-        said = json.loads(results.records["capture"].spec.job_json)["trained"]
-        trained = None if said is None else ",".join(map(str, said))
     return known_of(Asked(diagnosis_id=ID, model=None, draft=None, trained=trained), Config(), results, store)
 
 

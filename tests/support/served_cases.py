@@ -23,9 +23,6 @@ TOO_MANY = {"num-steps": 3, "eagle-topk": 1, "num-draft-tokens": 16}
 DEEP = {"num-steps": 8, "eagle-topk": 1, "num-draft-tokens": 9, "repeats": 3}
 """More steps than a drafter this small pays for; six starts of a server, for an interval."""
 
-SAID = {"trained": "embed,2,4"}
-"""The trainer's word, where nothing that is read of the rows is worth anything."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class ServedCase:
@@ -45,9 +42,7 @@ class ServedCase:
     def name(self) -> str:
         """One word, for a file."""
         parts = [getattr(change, "__name__", "adapted") for change in self.changes]
-        extra = {id(TOO_MANY): ["too_many_drafts"], id(DEEP): ["eight_steps"], id(SAID): ["trained_said"]}.get(
-            id(self.flags), []
-        )
+        extra = {id(TOO_MANY): ["too_many_drafts"], id(DEEP): ["eight_steps"]}.get(id(self.flags), [])
         model = [] if self.drafter == STD else ["story"]
         return "-".join([self.letters.replace(" ", "").replace("-", "sound"), *model, *parts, *extra])
 
@@ -129,7 +124,6 @@ SINGLE = (
 DOUBLE = (
     _broken("L P", ("wiring", "parameters"), broken.default_ids, drafter=STORY, flags=TOO_MANY),
     _broken("L V", ("wiring", "loading"), broken.default_ids, broken.shifted_map, drafter=STORY),
-    _broken("L V", ("wiring", "loading"), broken.default_ids, broken.shifted_map, drafter=STORY, flags=SAID),
     _broken("N R", ("wiring",), broken.norm_before_fc, broken.other_theta),
     _broken("W P", ("loading", "parameters"), broken.missing_head, flags=TOO_MANY),
     _broken("C L", ("loading", "wiring"), broken.second_weight_file, broken.default_ids, drafter=STORY),

@@ -38,6 +38,12 @@ def test_the_causes_that_are_named(name: str, tmp_path: Path) -> None:
         assert {told.place["served_train"], told.place["served_heldout"]} == {"as_predicted"}
 
 
+def test_the_trainers_word_tells_what_a_wrong_map_hides(tmp_path: Path) -> None:
+    told = decide(diagnosed_runs.known("LV-story-default_ids-shifted_map", tmp_path, "embed,2,4"))
+    assert set(told.causes) == {"loading", "wiring"}, told.headline
+    assert "[layer 2, layer 4, layer 5]" in told.headline
+
+
 def test_the_rule_says_what_the_server_returned() -> None:
     """Of SGLang 0.5.23's own source, for every way in which the kept pairs' configs name their ids."""
     said = set()
