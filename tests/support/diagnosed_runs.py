@@ -1,5 +1,6 @@
 """What a real server did with a pair, kept small: the stages' runs of one diagnosis, packed and unpacked."""
 
+import fcntl
 import functools
 import gzip
 import hashlib
@@ -26,7 +27,10 @@ LEFT_OUT = (".log", ".txt")
 
 
 def pack(name: str, store: Path, away: Mapping[str, str]) -> None:
-    """Put a store's runs among those that are kept; texts `away` become others. Raises OSError."""
+    """Put a store's runs among those that are kept; texts `away` become others. Raises OSError.
+
+    Several may be made at once: each is put beside what the others have put there meanwhile.
+    """
     away = {**away, socket.gethostname(): "gpu1"}
     files: dict[str, str] = {}
     for run in sorted((store / "runs").iterdir()):
@@ -39,8 +43,11 @@ def pack(name: str, store: Path, away: Mapping[str, str]) -> None:
                 for old, new in away.items():
                     text = text.replace(old, new)
                 files[str(path.relative_to(store / "runs"))] = text
-    every = {**(_kept() if PACKED.is_file() else {}), name: files}
-    PACKED.write_bytes(lzma.compress(json.dumps(every, sort_keys=True).encode(), preset=9 | lzma.PRESET_EXTREME))
+    with PACKED.open("rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        _kept.cache_clear()
+        every = {**_kept(), name: files}
+        PACKED.write_bytes(lzma.compress(json.dumps(every, sort_keys=True).encode(), preset=9 | lzma.PRESET_EXTREME))
 
 
 @functools.cache
