@@ -12,6 +12,7 @@ import pytest
 from orchestrator.store import Store
 from remote_payload.schema import StandaloneJob, to_json
 from remote_payload.schema.standalone.checkpoint import WeightFile
+from tests.support.host_runs import kept_running, wait_for_phase
 from tests.support.laptop import Laptop
 from tests.support.made_results import made_declared, made_readings, made_result
 from tests.support.made_runs import made_run, put_standalone
@@ -88,30 +89,48 @@ def test_forty_points_and_the_laptop_gone(
     assert other.run("runs", "list", "--tag", "night-2").out.count(".u00") == POINTS  # the earlier ones among them
 
 
+def failing_and_not(folder: Path) -> Path:
+    """A sweep whose first point fails, and is under way for a while."""
+    path = folder / "failing.toml"
+    points = "[[sweep.points]]\nfail = true\nduration_s = 3\n[[sweep.points]]\nresult_bytes = 1\n"
+    path.write_text(f'[sweep]\njob = "selftest"\norder = "file"\n{points}', encoding="utf-8")
+    return path
+
+
 def test_an_end_that_was_seen_before_it_was_fetched_comes_home(
     laptop: Laptop, server: SshServer, new_laptop: Callable[[str], Laptop]
 ) -> None:
-    file = laptop.folder / "failing.toml"
-    points = "[[sweep.points]]\nfail = true\nduration_s = 5\n[[sweep.points]]\nresult_bytes = 1\n"
-    file.write_text(f'[sweep]\njob = "selftest"\norder = "file"\n{points}', encoding="utf-8")
+    file = failing_and_not(laptop.folder)
+    launched = laptop.run("sweep", "run", str(file), "--host", "gpu1", "--detach", "--run-id", "seen")
+    assert launched.code == 0, launched.err
+    unit = laptop.store / "runs/seen.u0000.0"
+    with kept_running(server, "seen.u0000.0"):
+        early = laptop.run("sweep", "collect", "seen")  # the unit is known here now, and nothing of it has come
+        assert early.code == 0, early.err
+        assert unit.is_dir()
+        assert not (unit / "state.json").exists()
+    wait_for_phase(server, "seen", "succeeded")
+    assert laptop.run("sweep", "collect", "seen").code == 0
+    host_runs = server.home / ".eagle3-remote/runs"
+    for name in ("events.jsonl", "stdout.log"):
+        assert (unit / name).read_bytes() == (host_runs / "seen.u0000.0" / name).read_bytes()
+
+    (host_runs / "seen.u0000.0/state.json").write_bytes(b"")  # of one damaged unit a sentence, the rest comes home
+    other = new_laptop("other")
+    other.add_host("gpu1", server)
+    told = other.run("sweep", "collect", "seen", "--host", "gpu1")
+    assert (told.code, "seen.u0000.0: " in told.err, "seen on gpu1" in told.out) == (17, True, True), told.err
+
+
+def test_other_software_and_another_drafter_are_drift_and_prune_nothing(laptop: Laptop, server: SshServer) -> None:
     packages = laptop.folder / "packages"  # an SGLang is "installed" by its metadata alone
     (packages / "sglang-0.5.9.dist-info").mkdir(parents=True)
     (packages / "sglang-0.5.9.dist-info" / "METADATA").write_text("Name: sglang\nVersion: 0.5.9\n")
     laptop.add_host("lab", server, settings=f'environment = {{ PYTHONPATH = "{packages}" }}')
-    launched = laptop.run("sweep", "run", str(file), "--host", "lab", "--detach", "--run-id", "seen")
-    assert launched.code == 0, launched.err
-    host_runs = server.home / ".eagle3-remote/runs"
-    wait_for((host_runs / "seen.u0000.0/state.json").is_file, "the unit's start")
-    early = laptop.run("sweep", "collect", "seen")  # the unit is known here now, and nothing of it has come
-    assert early.code == 0, early.err
-    unit = laptop.store / "runs/seen.u0000.0"
-    assert unit.is_dir()
-    assert not (unit / "state.json").exists()
-    wait_for(lambda: json.loads((host_runs / "seen/state.json").read_text())["phase"] == "succeeded", "the end")
-    assert laptop.run("sweep", "collect", "seen").code == 0
-    for name in ("events.jsonl", "stdout.log"):
-        assert (unit / name).read_bytes() == (host_runs / "seen.u0000.0" / name).read_bytes()
-
+    file = laptop.folder / "one.toml"
+    points = "[[sweep.points]]\nfail = true\n[[sweep.points]]\nresult_bytes = 1\n"
+    file.write_text(f'[sweep]\njob = "selftest"\n{points}', encoding="utf-8")
+    assert laptop.run("sweep", "run", str(file), "--host", "lab", "--run-id", "seen").code == 20
     (packages / "sglang-0.5.9.dist-info" / "METADATA").write_text("Name: sglang\nVersion: 0.5.10\n")
     (packages / "sglang-0.5.9.dist-info").rename(packages / "sglang-0.5.10.dist-info")
     drifted = laptop.run("sweep", "resume", "seen", "--detach")
@@ -130,10 +149,14 @@ def test_an_end_that_was_seen_before_it_was_fetched_comes_home(
     told = f"what lies under {drafter} is another than `tested` tested, by its config.json"
     assert (replaced.code, told in replaced.err) == (5, True), replaced.err
 
-    again = laptop.run("sweep", "run", str(file), "--host", "gpu1", "--detach", "--run-id", "ended")
-    assert again.code == 0, again.err
+
+@pytest.mark.slow
+def test_a_cancelled_sweep_comes_home_and_is_gone_on_with_once(laptop: Laptop, server: SshServer) -> None:
+    file = failing_and_not(laptop.folder)
+    assert laptop.run("sweep", "run", str(file), "--host", "gpu1", "--detach", "--run-id", "ended").code == 0
     assert laptop.run("sweep", "cancel", "ended").code == 0
     assert laptop.run("sweep", "collect", "ended").code == 0
+    host_runs = server.home / ".eagle3-remote/runs"
     for name in ("events.jsonl", "result/units.jsonl"):
         assert (laptop.store / "runs/ended" / name).read_bytes() == (host_runs / "ended" / name).read_bytes()
 
@@ -141,12 +164,6 @@ def test_an_end_that_was_seen_before_it_was_fetched_comes_home(
     second = laptop.run("sweep", "resume", "ended", "--run-id", "ended-3")
     assert (second.code, "sweep `ended-2` goes on with sweep `ended`" in second.err) == (15, True), second.err
     assert "`eagle3-remote sweep resume ended-2` measures what that one leaves" in second.err
-
-    (host_runs / "seen.u0000.0/state.json").write_bytes(b"")  # of one damaged unit a sentence, the rest comes home
-    other = new_laptop("other")
-    other.add_host("gpu1", server)
-    told = other.run("sweep", "collect", "seen", "--host", "gpu1")
-    assert (told.code, "seen.u0000.0: " in told.err, "seen on gpu1" in told.out) == (17, True, True), told.err
 
 
 def test_a_unit_that_left_no_run_is_told_by_its_sweep_and_by_no_warning(laptop: Laptop, server: SshServer) -> None:

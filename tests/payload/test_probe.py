@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from remote_payload import gpus, login, pythons, storage
+from remote_payload import bounded, gpus, login, pythons, storage
 from remote_payload import probe as probe_module
 from remote_payload.schema import Frame, HostFacts, ProbeRequest
 from tests.payload.rig import NONCE, Rig, fill
@@ -185,7 +185,10 @@ def test_a_driver_without_a_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
 
 
 def test_an_answer_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tool(tmp_path, "nvidia-smi", "yes 'a word and a word' | head -c 40000000")
+    monkeypatch.setattr(bounded, "LONGEST_BYTES", 1000)
+    words = ["sh", "-c", "yes 'a word and a word' | head -c 100000"]
+    assert bounded.BoundedChild(words).finish(time.monotonic() + 60) == (0, ("a word and a word\n" * 56)[:1000])
+    tool(tmp_path, "nvidia-smi", words[-1])
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     facts = gpus.look_at_gpus()
     assert facts.answer == "failed"
