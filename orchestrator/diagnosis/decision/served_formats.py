@@ -19,6 +19,9 @@ from remote_payload.schema.bench import ServerFacts
 
 FORMATS = Subject(check="K17", title="number formats")
 COARSE = ("fp8", "float8", "int8", "int4", "fp4", "float4", "w4", "w8", "awq", "gptq", "e4m3", "e5m2", "nvfp4", "mxfp4")
+"""Parts of a name that say how coarse a format is; other quantizations say it in the checkpoint's own config."""
+PLAIN = ("", "none", "unquant", "auto", "half", "float", "bfloat16", "bf16", "float16", "fp16", "float32", "fp32")
+"""What no quantization is called: everything else is one, whatever a coming version of SGLang calls it."""
 NAMES = ("dtype", "quantization", "kv_cache_dtype", "speculative_draft_kv_cache_dtype",
          "speculative_draft_model_quantization")  # fmt: skip
 _ALLOCATED = re.compile(r"dtype: (?:torch\.)?(\w+)")
@@ -39,10 +42,13 @@ _KV_REMEDY = (
     "`auto` gave this, the checkpoint's own quantization config asks for it"
 )
 _COARSE_WHY = "a format that costs acceptance where the drafter was trained without it"
+_UNTOLD_WHY = (
+    "its name does not tell how coarse; quantization costs acceptance where the drafter was trained without it"
+)
 
 
 def formats(known: Known) -> Iterator[CheckResult]:
-    """A finding for each part in fewer than 16 bits, and where the drafter's 16 bits are others than the target's."""
+    """A finding for each part that is quantized, and where the drafter's 16 bits are others than the target's."""
     served = known.served
     server = None if served is None else next((one for one in served.result.servers if one.side == "spec"), None)
     if served is None or server is None:
@@ -55,7 +61,7 @@ def formats(known: Known) -> Iterator[CheckResult]:
     costs = [found for one in served.splits if (found := compared(known, one)) is not None and found.requests]
     yield from (_finding(part, costs, manifest) for part in parts)
     if not parts:
-        yield FORMATS.passed("no part is served in a coarser format than 16 bits, as far as it is told", manifest)
+        yield FORMATS.passed("no part is quantized or in fewer than 16 bits, as far as it is told", manifest)
 
 
 def _finding(part: Part, costs: Sequence[Compared], manifest: tuple[Evidence, ...]) -> CheckResult:
@@ -82,18 +88,18 @@ def _parts(server: ServerFacts) -> Iterator[Part]:
     kv, draft_kv = allocated(server)
     asked_kv = kv or _word(server, "kv_cache_dtype")
     if is_coarse(asked_kv):
-        yield Part(what="the KV cache", served=asked_kv, why=_COARSE_WHY, remedy=_KV_REMEDY)
+        yield Part(what="the KV cache", served=asked_kv, why=_why(asked_kv), remedy=_KV_REMEDY)
     asked_draft = draft_kv or _word(server, "speculative_draft_kv_cache_dtype")
     if is_coarse(asked_draft) and asked_draft != asked_kv:
-        yield Part(what="the drafter's KV cache", served=asked_draft, why=_COARSE_WHY, remedy=_KV_REMEDY)
+        yield Part(what="the drafter's KV cache", served=asked_draft, why=_why(asked_draft), remedy=_KV_REMEDY)
     draft = _word(server, "speculative_draft_model_quantization")
     if is_coarse(draft):
         remedy = "serve it as it was trained: --draft-quantization unquant (unset, it is the target's)"
-        yield Part(what="the drafter", served=draft, why=_COARSE_WHY, remedy=remedy)
+        yield Part(what="the drafter", served=draft, why=_why(draft), remedy=remedy)
     target = _word(server, "quantization")
     if is_coarse(target):
         remedy = "capture the training rows with the target as it is served"
-        yield Part(what="the target", served=target, why=_COARSE_WHY, remedy=remedy)
+        yield Part(what="the target", served=target, why=_why(target), remedy=remedy)
     if kv and draft_kv and kv != draft_kv and not is_coarse(kv) and not is_coarse(draft_kv):
         yield Part(
             what="the drafter",
@@ -112,12 +118,16 @@ def allocated(server: ServerFacts) -> tuple[str, str]:
 
 
 def is_coarse(word: str) -> bool:
-    """Whether a format's name is one of fewer than 16 bits."""
-    return any(part in word for part in COARSE)
+    """Whether a format is none of 16 bits or more: a quantization that nobody knows is no less one."""
+    return word not in PLAIN
+
+
+def _why(word: str) -> str:
+    return _COARSE_WHY if any(part in word for part in COARSE) else _UNTOLD_WHY
 
 
 def _word(server: ServerFacts, name: str) -> str:
-    return str(effective(server, name) or "").lower()
+    return str(effective(server, name) or "").lower().removeprefix("torch.")
 
 
 def _manifest(server: ServerFacts, offline: Offline | None) -> Iterator[Evidence]:

@@ -67,6 +67,34 @@ def test_coarse_formats_are_named_with_all_the_others(runs, words):
     assert decide(Known(served=served_with(runs))).causes == ()  # a format alone proves nothing
 
 
+@pytest.mark.parametrize("name", ["quantization", "speculative_draft_model_quantization"])
+@pytest.mark.parametrize(
+    "word",
+    [
+        "compressed-tensors",
+        "bitsandbytes",
+        "gguf",
+        "modelopt",
+        "qoq",
+        "moe_wna16",
+        "auto-round",
+        "quark",
+        "marlin",
+        "new",
+    ],
+)
+def test_any_quantization_but_none_is_told_whatever_it_is_called(name, word):
+    (found,) = formats(Known(served=served_with({name: word})))
+    assert (found.outcome, found.severity) == ("finding", "minor")
+    assert f"is served in {word}: its name does not tell how coarse" in found.summary
+
+
+@pytest.mark.parametrize("word", ["unquant", "None", None])
+def test_no_quantization_is_no_format(word):
+    (found,) = formats(Known(served=served_with({"quantization": word, "kv_cache_dtype": "torch.bfloat16"})))
+    assert found.outcome == "passed"
+
+
 def allocated(*dtypes, **runs):
     """A server whose log says in which format it allocated the target's and the drafter's KV cache."""
     lines = tuple(
