@@ -52,6 +52,18 @@ def test_no_gap_has_an_interval_around_nothing() -> None:
     assert found.first_step.low < 0 < found.first_step.high
 
 
+def test_no_interval_of_a_share_or_a_length_leaves_what_it_can_be() -> None:
+    """One row misses now and then, the others never: Student's t around 0.99 would reach beyond 1."""
+    found = gap(*split([1.0] * 11 + [0.9], seed=13), *split([0.0] * 11 + [0.1], seed=14))
+    assert found.train_first_step.value is not None
+    assert 0.98 < found.train_first_step.value < 1
+    assert found.train_first_step.high == 1
+    assert found.train_accept_length.high == STEPS + 1
+    assert (found.heldout_first_step.low, found.heldout_accept_length.low) == (0, 1)
+    assert found.heldout_first_step.value is not None
+    assert 0 < found.heldout_first_step.value < 0.02
+
+
 def test_another_mixture_of_kinds_is_no_gap() -> None:
     """Greedy rows 15 points better than sampled ones, in both splits alike; only their shares differ."""
     many, few = [False] * 15 + [True] * 5, [False] * 5 + [True] * 15
