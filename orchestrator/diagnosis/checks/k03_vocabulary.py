@@ -173,19 +173,24 @@ def _coverage(measured: Measured, *, known: bool = False) -> CheckResult:
     """`known`: the map is already found to be wrong, so that what it covers says nothing."""
     covered = coverage(measured.train.rows)
     outside, n = covered.out_of_vocabulary, covered.response_tokens
-    evidence = (share("the target's choices outside the draft vocabulary", outside, n),)
+    size = measured.result.checkpoint.draft_vocab_size
+    evidence = (
+        share("the target's choices outside the draft vocabulary", outside, n),
+        count("draft tokens, of target tokens", size, measured.result.checkpoint.vocab_size),
+    )
     if not n:
         return COVERAGE.cannot_tell("there are no response tokens", needs="rows with a loss mask")
     if known or outside <= OUTSIDE * n:
         return COVERAGE.passed(f"{100 * outside / n:.1f} % of the target's choices cannot be proposed", evidence)
     found = COVERAGE.finding(
-        f"{100 * outside / n:.0f} % of the target's choices cannot be proposed: the map was made from other text",
+        f"{100 * outside / n:.0f} % of the target's choices cannot be proposed: they are not among the "
+        f"{size} draft tokens, which are too few for this text or were chosen on other text",
         severity="serious" if outside > FAR_OUTSIDE * n else "minor",
         cause="data",
         evidence=evidence,
         remedy=(
             "make the vocabulary map from the text that is served (a cached map of another data set is picked up "
-            "silently by SpecForge and speculators), and train again",
+            "silently by SpecForge and speculators), or a larger one if it was, and train again",
         ),
         refuted_by="a small share on rows like those that are served",
     )

@@ -322,6 +322,8 @@ class TestVocabulary:
         if found:
             assert found[0].evidence[0].value == pytest.approx(1 / every, abs=0.02)
             assert found[0].cause == "data"
+            assert "too few for this text or were chosen on other text" in found[0].summary  # they look the same
+            assert found[0].evidence[1].value == measured.result.checkpoint.draft_vocab_size
 
     def test_coverage_is_not_blamed_where_the_map_itself_is_wrong(self):
         facts = sound_checkpoint(vocabulary=sound_vocabulary(d2t=False))
