@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from remote_payload.schema.sweep import FileContent, PathContent
-from remote_payload.sweep.identity import MOST_FILES, files_of
+from remote_payload.sweep.files import MOST_FILES, files_of
 
 READERS = 8
 """At a time: a network's file system answers each only after a while."""

@@ -4,7 +4,6 @@ By names, sizes and times, and the content of small JSON files; weights are not 
 to compare two hosts. Not covered: a hub's names, and a file whose content was changed with its size and time kept.
 """
 
-import contextlib
 import hashlib
 import os
 import time
@@ -14,10 +13,9 @@ from pathlib import Path
 from remote_payload.frames import Send
 from remote_payload.schema import EndFrame, IdentifyFrame, IdentifyRequest, PathIdentity, UnitJob, job_from_json
 from remote_payload.software import installed_as
+from remote_payload.sweep.files import files_of
 
 SMALL_BYTES = 1 << 20
-DEEPEST, MOST_FILES = 3, 20_000
-"""Of a folder: how far down, and how many of its files, for a path may be a home."""
 LONGEST_S = 40.0
 """To read the content of all paths; a disk that is slower leaves it unknown."""
 
@@ -72,20 +70,3 @@ def digest_of(path: str) -> str | None:
     except (OSError, ValueError):
         return None
     return told.hexdigest()
-
-
-def files_of(place: Path) -> list[Path]:
-    """The file itself, or those of a folder and its subfolders, in an order. Raises OSError, ValueError."""
-    return [place] if place.is_file() else _files(place, DEEPEST)
-
-
-def _files(folder: Path, depth: int) -> list[Path]:
-    """Raises OSError where the folder itself cannot be read; links to folders are not followed."""
-    entries = sorted(folder.iterdir())
-    found = [entry for entry in entries if entry.is_file()]
-    for entry in entries if depth else ():
-        is_made_by_use = entry.name.startswith(".") or entry.name == "__pycache__"
-        if len(found) < MOST_FILES and not is_made_by_use and entry.is_dir() and not entry.is_symlink():
-            with contextlib.suppress(OSError):
-                found += _files(entry, depth - 1)
-    return found[:MOST_FILES]
