@@ -7,6 +7,8 @@ from orchestrator.diagnosis.verdict import is_poor
 from remote_payload.schema import WeightFile
 
 FOLDER = Subject(check="folder", title="folder hygiene")
+COPY = "copy of weights"
+"""Role of a file all of whose tensors lie in another one as well, number by number."""
 
 
 def check(measured: Measured) -> tuple[CheckResult, ...]:
@@ -22,7 +24,9 @@ def check(measured: Measured) -> tuple[CheckResult, ...]:
     if found:
         return found
     used = sum(file.used for file in files)
-    return (FOLDER.passed("one set of weights, nothing beside it", (count("files used", used, len(files)),)),)
+    copies = [file.name for file in files if file.role == COPY]
+    beside = f"and the same numbers once more in {', '.join(copies)}" if copies else "nothing beside it"
+    return (FOLDER.passed(f"one set of weights, {beside}", (count("files used", used, len(files)),)),)
 
 
 def _overridden(file: WeightFile, winner: str, measured: Measured) -> CheckResult:

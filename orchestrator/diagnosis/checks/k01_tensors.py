@@ -1,5 +1,7 @@
 """K1: is every tensor there, used, and trained? Missing, unused, duplicate and random-looking tensors."""
 
+from dataclasses import replace
+
 from orchestrator.diagnosis.finding import CheckResult, Evidence, Subject, count
 from orchestrator.diagnosis.measured import Measured
 from orchestrator.diagnosis.verdict import LEAST_FIT
@@ -11,7 +13,7 @@ CONTENTS = Subject(check="K1", title="tensor contents")
 COMPUTING = ("norm", "fc", "proj", "lm_head")
 """Parts of the name of a tensor that would change the computation if it were used."""
 
-NORM = "norm.weight"
+NORM, EMBEDDING, HEAD = "norm.weight", "embed_tokens.weight", "lm_head.weight"
 
 RANDOM_EXCESS = 1.1
 """Spectral excess below which a matrix looks like independent random numbers (theirs is about 1). Seen: 1.65 to 3.3 in
@@ -158,14 +160,29 @@ def _barely_trained(matrices: list[TensorStatistics]) -> CheckResult:
 def _oddities(item: TensorStatistics, checkpoint: CheckpointFacts, *, alone: bool) -> list[CheckResult]:
     matrix = item.spectral_excess is not None or item.row_norm_spread is not None
     empty = item.constant == 0.0 and not item.name.endswith(".bias")  # a bias begins at 0, and adds nothing there
+    idle = _is_never_served(item.name, checkpoint)
+    if item.name == EMBEDDING and idle:
+        return []  # K4 compares it with the target's, which is served
     if item.constant is not None and (matrix or empty):
-        return [_constant(item)]
-    found = []
-    if alone and _looks_random(item) and item.name != "embed_tokens.weight":  # K4 compares it with the target's
-        found.append(_random(item))
-    if item.name == "lm_head.weight" and _duplicated(item, checkpoint):
-        found.append(_duplicates(item, checkpoint))
-    return found
+        found = [_constant(item)]
+    else:
+        found = [_random(item)] if alone and _looks_random(item) and item.name != EMBEDDING else []
+        found += [_duplicates(item, checkpoint)] if item.name == HEAD and _duplicated(item, checkpoint) else []
+    return [_unused(one) if idle else one for one in found]
+
+
+def _is_never_served(name: str, checkpoint: CheckpointFacts) -> bool:
+    """Whether SGLang puts the target's tensor in place of the drafter's own, whatever that holds."""
+    return any(name == f"{item.name}.weight" and item.served == "target" for item in checkpoint.shared)
+
+
+def _unused(found: CheckResult) -> CheckResult:
+    return replace(
+        found,
+        summary=f"{found.summary}; SGLang never uses it, it takes the target's",
+        severity="minor",
+        remedy=("delete it from the drafter's files: other engines may use it", *found.remedy),
+    )
 
 
 def _looks_random(item: TensorStatistics) -> bool:

@@ -39,13 +39,13 @@ def _embedding(item: SharedTensorFacts) -> CheckResult:
         return EMBEDDING.passed("the drafter stores none; engines use the target's", evidence)
     if item.identical:
         return EMBEDDING.passed("the drafter's embedding is the target's", evidence)
-    if item.mean_cosine is None:
+    if item.mean_cosine is None and item.identical is None:
         return EMBEDDING.cannot_tell(
             "the drafter's embedding cannot be compared with the target's",
             needs="a target of the same size",
             evidence=evidence,
         )
-    if item.mean_cosine >= ALIKE:
+    if item.mean_cosine is not None and item.mean_cosine >= ALIKE:
         return EMBEDDING.passed(
             "the drafter's embedding is the target's but for rounding or a little training", evidence
         )
@@ -77,7 +77,7 @@ def _head(item: SharedTensorFacts, measured: Measured) -> CheckResult:
         return HEAD.finding(
             "lm_head has nothing in common with the target's, and no reading predicts the target: it may be of "
             "another model, or random",
-            severity="fatal",
+            severity="minor" if item.served == "target" else "fatal",  # SGLang then never uses it
             cause="loading",
             evidence=(*evidence, Evidence(name="step-1 accuracy, best reading", value=accuracy, unit="share")),
             remedy=("export lm_head again from the drafter's training state",),

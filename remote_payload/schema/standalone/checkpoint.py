@@ -189,7 +189,7 @@ class WeightFile(Record):
     """None = not opened."""
     used: bool
     role: str
-    """e.g. `weights`, `vocabulary map`, `not in the index`."""
+    """e.g. `weights`, `copy of weights` (all of it lies in another file too, number by number), `vocabulary map`."""
     problem: str | None = None
     """e.g. `old.safetensors overrides 2 of its 15 tensors ...`."""
     overridden_by: str | None = None

@@ -19,6 +19,8 @@ from remote_payload.standalone.checkpoint.weight_files import (
 
 MAPS = {"d2t", "t2d"}
 ENDINGS = (".safetensors", ".bin", ".pt", ".pth", ".npy")
+COPY = "copy of weights"
+"""Role of a file all of whose tensors lie in another one as well, number by number."""
 SHOWN = 3
 
 
@@ -44,7 +46,7 @@ def _weight_file(
         count = sum(tensor.path == path for tensor in tensors.values())
     role, problem, winner = _role(path, taken), None, None
     if taken and names:
-        problem, winner = _overridden(path, names, used, holding)
+        role, problem, winner = _beside_others(path, names, used, holding)
     elif not taken:
         problem = _leftover(path, role, used, tensors)
     size = path.stat().st_size
@@ -69,29 +71,47 @@ def _role(path: Path, taken: bool) -> str:
     return "weights not in the index" if path.suffix == ".safetensors" else "weights of another form"
 
 
-def _overridden(
+def _beside_others(
     path: Path, names: set[str], used: list[Path], holding: dict[Path, set[str] | None]
-) -> tuple[str | None, str | None]:
+) -> tuple[str, str | None, str | None]:
     """A tensor in two files: SGLang loads every file, in no order it promises; here the last name wins.
 
-    What is wrong with the file that loses, and the name of the one that wins; nothing is wrong with the winner.
+    The file's role, what is wrong with it where it loses, and the name of the one that wins; nothing is wrong with the
+    winner, nor where both hold the same numbers.
     """
+    role = "weights"
     for other in sorted(used, reverse=True):
         common = names & (holding.get(other) or set()) if other > path else set()
-        if common:
-            shown = ", ".join(sorted(common)[:SHOWN])
+        differing = sorted(name for name in common if not _same_in(path, other, name))
+        if differing:
+            shown = ", ".join(differing[:SHOWN])
             text = (
-                f"{other.name} overrides {len(common)} of its {len(names)} tensors ({shown}): SGLang loads every "
-                "*.safetensors and the last one read wins, by name"
+                f"{other.name} overrides {len(differing)} of its {len(names)} tensors ({shown}) with other numbers: "
+                "SGLang loads every *.safetensors and the last one read wins, by name"
             )
-            return text, other.name
-    return None, None
+            return role, text, other.name
+        if common == names:
+            role = COPY
+    return role, None, None
+
+
+def _same_in(one: Path, other: Path, name: str) -> bool:
+    """Whether two safetensors files hold the same numbers under one name; they are memory-mapped, nothing is kept."""
+    with safe_open(one, framework="pt") as first, safe_open(other, framework="pt") as second:
+        a, b = first.get_tensor(name), second.get_tensor(name)
+    if a.shape != b.shape:
+        return False
+    if a.dtype != b.dtype:
+        return bool((a == b).all())
+    return torch.equal(a.reshape(-1).view(torch.uint8), b.reshape(-1).view(torch.uint8))
 
 
 def _leftover(path: Path, role: str, used: list[Path], tensors: dict[str, StoredTensor]) -> str | None:
     if role == "vocabulary map" and MAPS & set(tensors) and not _same_map(path, tensors):
         return "not the map that the weights hold; trainers may load this one, engines do not"
     if role == "weights not in the index":
+        if _holds_the_same(path, tensors):
+            return None
         return "lies beside an index that does not name it; engines leave it out"
     if role == "weights of another form":
         same = _same(path, tensors)
@@ -103,6 +123,17 @@ def _leftover(path: Path, role: str, used: list[Path], tensors: dict[str, Stored
             "code prefers pytorch_model.bin"
         )
     return None
+
+
+def _holds_the_same(path: Path, tensors: dict[str, StoredTensor]) -> bool:
+    """Whether every tensor of a safetensors file is one that was used, number by number."""
+    names = _names_in(path) or set()
+    paths = {name: tensors[name].path for name in names & set(tensors)}
+    return (
+        bool(names)
+        and paths.keys() == names
+        and all(other.suffix == ".safetensors" and _same_in(path, other, name) for name, other in paths.items())
+    )
 
 
 def _same(path: Path, tensors: dict[str, StoredTensor]) -> bool | None:

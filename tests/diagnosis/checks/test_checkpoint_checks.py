@@ -140,6 +140,22 @@ class TestTensors:
         assert findings(bias) == []
         assert bias[1].evidence[-1].value == 1
 
+    @pytest.mark.parametrize(("served", "severity"), [("target", "minor"), ("draft", "fatal")])
+    def test_what_serving_never_uses_is_minor_at_most(self, served, severity):
+        """An embedding of zeros, and a head: SGLang replaces the first always, the other where there is no map."""
+        facts: dict[str, Any] = {"mean": 0.0, "std": 0.0, "row_norm_spread": 1.0, "constant": 0.0}
+        zeros = tuple(TensorStatistics(name=name, **facts) for name in ("embed_tokens.weight", "lm_head.weight"))
+        embedding = SharedTensorFacts(
+            name="embed_tokens", stored=True, used="target", served="target", identical=False, mean_cosine=None
+        )
+        head = SharedTensorFacts(name="lm_head", stored=True, used="draft", served=served)
+        measured = made_measured(checkpoint_shared=(embedding, head), checkpoint_statistics=zeros)
+        (finding,) = findings(tensors(measured))
+        assert (finding.severity, "`lm_head.weight` has one value" in finding.summary) == (severity, True)
+        told = shared(measured)[0]
+        assert (told.check, told.title, told.outcome, told.severity) == ("K4", "embedding", "finding", "minor")
+        assert "does not need it" in told.summary
+
 
 class TestConfig:
     def test_agreement_passes_and_names_the_dialect(self):
@@ -409,6 +425,10 @@ class TestFolder:
 
     def test_one_set_of_weights_passes(self):
         assert self.check(used=True).outcome == "passed"
+
+    def test_a_copy_bit_by_bit_passes_and_is_named(self):
+        copy = self.check(used=True, role="copy of weights")
+        assert (copy.outcome, "the same numbers once more in old.safetensors" in copy.summary) == ("passed", True)
 
     @pytest.mark.parametrize(
         ("best", "severity", "moved"), [(BEST, "serious", "old.safetensors"), (WORSE, "fatal", "zz.safetensors")]

@@ -159,6 +159,32 @@ def test_two_files_with_one_tensor(scene):
     assert losing.problem.startswith("old.safetensors overrides ")
 
 
+@pytest.mark.parametrize(("dtype", "same"), [(None, True), (torch.float64, True), (torch.bfloat16, False)])
+def test_the_same_numbers_in_two_files_are_no_fault(scene, dtype, same):
+    scene.load()
+    fc = scene.tensors["fc.weight"]
+    assert not torch.equal(fc.bfloat16().float(), fc.float())  # else rounding would change nothing
+    copied = scene.tensors if dtype is None else scene.tensors | {"fc.weight": fc.to(dtype)}
+    save_file(copied, scene.folder / "draft" / "pytorch_model_copy.safetensors")
+    found = files(load(scene))
+    losing, winning = found["model.safetensors"], found["pytorch_model_copy.safetensors"]
+    assert (winning.role, winning.problem) == ("weights", None)
+    assert losing.role == ("copy of weights" if same else "weights")
+    assert losing.overridden_by == (None if same else "pytorch_model_copy.safetensors")
+    if not same:
+        assert f"overrides 1 of its {len(copied)} tensors (fc.weight)" in losing.problem
+
+
+def test_a_copy_that_the_index_leaves_out_is_no_fault(scene):
+    scene.load()
+    folder = scene.folder / "draft"
+    save_file({"fc.weight": scene.tensors["fc.weight"]}, folder / "old.safetensors")
+    weight_map = dict.fromkeys(scene.tensors, "model.safetensors")
+    (folder / INDEX).write_text(json.dumps({"weight_map": weight_map}), encoding="utf-8")
+    found = files(load(scene))["old.safetensors"]
+    assert (found.role, found.problem) == ("weights not in the index", None)
+
+
 def test_a_file_that_the_index_leaves_out(scene):
     scene.load()
     folder = scene.folder / "draft"
