@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from orchestrator.cli import console
+from orchestrator.cli.diagnosed import nothing_private, show
 from orchestrator.cli.live import watching
 from orchestrator.cli.options import accept_new_option, host_option, open_session, open_store
 from orchestrator.cli.server_options import shape_options
@@ -92,6 +92,7 @@ def diagnose(host_name: str, **flags: Any) -> None:
     from orchestrator.diagnosing.applying import apply
     from orchestrator.diagnosing.budget import Budget
     from orchestrator.diagnosing.lease import Lease, waited_before
+    from orchestrator.diagnosing.private import redaction_before
     from orchestrator.diagnosing.walk import diagnose as walk
     from orchestrator.waiting import same_gpus
 
@@ -107,10 +108,11 @@ def diagnose(host_name: str, **flags: Any) -> None:
     asked = kept or _asked(flags)
     if waiting is None and kept is not None:
         waiting = same_gpus(waited_before(asked.diagnosis_id, store))
-    as_json = flags["as_json"]
+    private = redaction_before(asked, host_name, settings) if flags["redact"] else None
     applied: Applied | Eagle3Error | None = None
     with (
-        watching(as_json=as_json) as tell,
+        watching(as_json=flags["as_json"]) as all_told,
+        nothing_private(all_told, private) as tell,
         open_session(host_name, tell, accept_new=flags["accept_new"]) as session,
         Lease(asked.diagnosis_id, waiting, Budget(asked.budget_s), session, store, tell) as lease,
     ):
@@ -120,8 +122,9 @@ def diagnose(host_name: str, **flags: Any) -> None:
                 applied = apply(found, settings, lease, into=flags["apply_into"])
             except Eagle3Error as error:  # the diagnosis is told all the same
                 applied = error
-    _show(found, applied, flags)
-    _end(found, applied, lease.problem)
+    show(found, applied, flags)
+    with nothing_private(lambda _: None, private):
+        _end(found, applied, lease.problem)
 
 
 def _kept(flags: dict[str, Any], store: "Store") -> "Asked | None":
@@ -183,45 +186,3 @@ def _end(found: "Diagnosed", applied: "Applied | Eagle3Error | None", no_gpus: E
         for error in (*found.results.failures.values(), *([no_gpus] if no_gpus else [])):
             raise error
         click.get_current_context().exit(CANNOT_TELL)
-
-
-def _show(found: "Diagnosed", applied: "Applied | Eagle3Error | None", flags: dict[str, Any]) -> None:
-    """The verdict on a screen, or all of it as JSON; a report to paste where one was asked for."""
-    from orchestrator.cli.saved import save
-    from orchestrator.diagnosing.telling import as_text, redacted, redaction
-
-    redact = flags["redact"]
-    for kind in ("markdown", "html"):
-        if flags[kind] is not None:
-            save(flags[kind], written(found, applied, kind, redact=redact))
-    if flags["as_json"]:
-        console.out_json(_values(found, applied, redact=redact))
-        return
-    private = redaction(found) if redact else None
-    shown = found if private is None else redacted(found, private)
-    text = as_text(shown, applied, console.width(), whole=flags["verbose"])
-    console.out(text if private is None else private.text(text))
-
-
-def written(found: "Diagnosed", applied: "Applied | Eagle3Error | None", kind: str, *, redact: bool) -> str:
-    """The report as `html`, `markdown` or `json`; with `redact` nothing private is in it."""
-    from orchestrator import __version__
-    from orchestrator.diagnosing.page import as_html
-    from orchestrator.diagnosing.telling import as_markdown, redacted, redaction
-    from orchestrator.report.document_json import json_text
-
-    if kind == "json":
-        return json_text(_values(found, applied, redact=redact)) + "\n"
-    private = redaction(found) if redact else None
-    shown = found if private is None else redacted(found, private)
-    if kind == "html":
-        return as_html(shown, applied, private, made_unix_s=time.time(), tool=f"eagle3-remote {__version__}")
-    text = as_markdown(shown, applied)
-    return text if private is None else private.text(text)
-
-
-def _values(found: "Diagnosed", applied: "Applied | Eagle3Error | None", *, redact: bool) -> dict[str, Any]:
-    from orchestrator.diagnosing.telling import as_json, redaction
-
-    values = as_json(found, applied)
-    return redaction(found).values(values) if redact else values

@@ -77,7 +77,7 @@ def _refuse_beside_a_diagnosis(words: tuple[str, ...], how: dict[str, Any]) -> N
 def _diagnosis(diagnosis_id: str, kind: str, *, redact: bool) -> tuple[str, str]:
     """The report on a diagnosis, and a file's name for it without an ending."""
     from orchestrator import config
-    from orchestrator.cli.diagnose import written
+    from orchestrator.cli.diagnosed import written
     from orchestrator.diagnosing.again import applied_again, told_again
 
     if kind == "csv":

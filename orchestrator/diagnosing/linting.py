@@ -53,7 +53,8 @@ def results_of(known: DiagnosisRecord, asked: Asked, config: Config, store: Stor
     """What a kept look says. Raises StoreError, JobFileError."""
     planned = planned_of(asked, config, known.facts)
     earlier = None if planned is None else earlier_cost(asked, config, store, known.host)
-    return Results(facts=known.facts, planned=planned, earlier=earlier)
+    named = ({"host": known.host}, config.host(known.host), asked.serve(config).job)
+    return Results(facts=known.facts, planned=planned, earlier=earlier, named=named)
 
 
 def planned_of(asked: Asked, config: Config, facts: WiringFacts | None) -> Planned | None:

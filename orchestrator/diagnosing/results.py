@@ -1,6 +1,7 @@
 """What the stages of a diagnosis left, read from the store."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from orchestrator.diagnosis.decision.inputs import EarlierCost, Planned
 from orchestrator.errors import HostNotReadyError, JobError
@@ -29,6 +30,8 @@ class Results:
     """Both config.json and the installed source, read before anything ran."""
     planned: Planned | None = None
     earlier: EarlierCost | None = None
+    named: tuple[Any, ...] = ()
+    """Records that name the host and what was planned for it, whether it ran or not."""
 
     def succeeded(self, stage: str) -> RunRecord | None:
         """The stage's run, if it came to its end."""

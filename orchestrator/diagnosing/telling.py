@@ -1,8 +1,8 @@
 """A diagnosis as a screen of text, as Markdown and as JSON; and what of it is private."""
 
 import dataclasses
-import getpass
 import textwrap
+from collections.abc import Callable
 from typing import Any
 
 from orchestrator.diagnosing.applying import COMPARING, Applied
@@ -15,7 +15,7 @@ from orchestrator.report.decision_text import MOST_LINES, decision_text, whole_d
 from orchestrator.report.diff_json import diff_json
 from orchestrator.report.diff_markdown import diff_markdown
 from orchestrator.report.diff_text import diff_text
-from orchestrator.report.redaction import Private, Redaction
+from orchestrator.report.redaction import Redaction
 
 TELLS = {"capture": "what the running server feeds", "serve": "what it accepts and how fast it is"}
 """Stages that a certain cause spares, and what they would have told."""
@@ -23,12 +23,19 @@ SCREEN_LINES = MOST_LINES - 1
 """Of a decision and its stages, but for the empty line between them."""
 
 
-def as_text(found: Diagnosed, applied: Applied | Eagle3Error | None, width: int, *, whole: bool = False) -> str:
+def as_text(
+    found: Diagnosed,
+    applied: Applied | Eagle3Error | None,
+    width: int,
+    *,
+    whole: bool = False,
+    private: Redaction | None = None,
+) -> str:
     """The decision and its stages on one screen, and before and after where the fix was applied, or why not.
 
-    `whole`: everything, however long.
+    `whole`: everything, however long. What is `private` goes from the stages before they are folded.
     """
-    stages = _stages(found, width)
+    stages = _stages(found, width, private)
     decision = _decision(found)
     told = (
         whole_decision_text(decision, width)
@@ -64,28 +71,34 @@ def as_markdown(found: Diagnosed, applied: Applied | Eagle3Error | None) -> str:
     return "\n".join(parts)
 
 
-def as_json(found: Diagnosed, applied: Applied | Eagle3Error | None) -> dict[str, Any]:
-    """The decision, its stages, and before and after."""
+def as_json(
+    found: Diagnosed, applied: Applied | Eagle3Error | None, private: Redaction | None = None
+) -> dict[str, Any]:
+    """The decision, its stages, and before and after; what is `private` goes, but for the words of the format."""
+    shown = found if private is None else redacted(found, private)
+    clean: Callable[[Any], Any] = (lambda value: value) if private is None else private.values
     why = {name: error.message for name, error in found.results.failures.items()}
     stages = {
-        name: {"run_id": record.run_id, "phase": record.phase, "failure": why.get(name)}
+        name: {"run_id": clean(record.run_id), "phase": record.phase, "failure": clean(why.get(name))}
         for name, record in found.results.records.items()
     }
     return {
-        "diagnosis": found.asked.diagnosis_id,
-        **decision_json(found.decision),
+        "diagnosis": clean(found.asked.diagnosis_id),
+        **decision_json(shown.decision),
         "stages": stages,
-        "left_out": {skipped.stage: skipped.reason for skipped in found.results.skipped},
-        "not_applied": applied.message if isinstance(applied, Eagle3Error) else None,
-        "applied": None
-        if not isinstance(applied, Applied)
-        else {
-            "folder": applied.folder,
-            "existed": applied.existed,
-            "before": applied.before.run_id,
-            "after": applied.after.run_id,
-            "compared": diff_json(applied.compared, COMPARING) if applied.compared else None,
-        },
+        "left_out": {skipped.stage: clean(skipped.reason) for skipped in found.results.skipped},
+        "not_applied": clean(applied.message) if isinstance(applied, Eagle3Error) else None,
+        "applied": clean(_applied_json(applied)) if isinstance(applied, Applied) else None,
+    }
+
+
+def _applied_json(applied: Applied) -> dict[str, Any]:
+    return {
+        "folder": applied.folder,
+        "existed": applied.existed,
+        "before": applied.before.run_id,
+        "after": applied.after.run_id,
+        "compared": diff_json(applied.compared, COMPARING) if applied.compared else None,
     }
 
 
@@ -94,23 +107,7 @@ def redacted(found: Diagnosed, private: Redaction) -> Diagnosed:
     return dataclasses.replace(found, decision=private.record(found.decision))
 
 
-def redaction(found: Diagnosed) -> Redaction:
-    """What takes hosts, accounts, addresses, paths and secrets out of texts and values about this diagnosis."""
-    records = tuple(found.results.records.values())
-    hosts = {name for record in records for name in (record.host.name, record.host.destination)}
-    laptops = {record.spec.launched_by.partition("@")[2] for record in records}
-    users = {getpass.getuser(), *(record.spec.launched_by.partition("@")[0] for record in records)}
-    named = (found.asked.model, found.asked.draft, *found.asked.samples.values())
-    paths = {path for path in named if isinstance(path, str) and path.startswith(("/", "~"))}
-    private = Private(
-        hosts=sorted({*hosts, *laptops} - {""}),
-        users=sorted(users - {""}),
-        paths=sorted(paths),
-    )
-    return Redaction(private=private)
-
-
-def _stages(found: Diagnosed, width: int) -> list[str]:
+def _stages(found: Diagnosed, width: int, private: Redaction | None) -> list[str]:
     """What ran, what failed, and what is not known yet, with the command that tells."""
     results = found.results
     why = {name: f": {error.message}" for name, error in results.failures.items()}
@@ -129,7 +126,8 @@ def _stages(found: Diagnosed, width: int) -> list[str]:
         pays = ["whether speculation pays"] if found.decision.place["pays"] == "unknown" else []
         unknown = ", ".join([*what, *pays])
         lines.append(f"not known yet: {unknown}. The cause is certain without it; the same command with --deep asks")
-    return [part for line in lines for part in textwrap.wrap(line, width, subsequent_indent="  ")]
+    told = lines if private is None else [private.text(line) for line in lines]
+    return [part for line in told for part in textwrap.wrap(line, width, subsequent_indent="  ")]
 
 
 def _not_applied(error: Eagle3Error) -> str:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 SHORTEST = 3
-"""A shorter name is part of too many words; within paths and accounts it goes anyway."""
+"""A shorter name is part of too many words: it goes as it was written, where it stands alone."""
 ENDPOINTS = ("/server_info", "/get_server_info", "/generate", "/flush_cache", "/metrics", "/health", "/v1/models")
 """Paths of a server's own interface: nobody's."""
 SCHEMA = (
@@ -36,6 +36,7 @@ MARKUP = ("/details", "/summary")
 """What ends a fold of our own Markdown."""
 PUBLIC = ("https://github.com/sgl-project/", "https://arxiv.org/")
 
+_PLACEHOLDER = r"(?:SECRET|URL|ACCOUNT|PATH|ADDRESS|DEVICE|HOST|USER|NAME)-\d{1,6}"
 _NAME = (
     r"(?:api[-_]?key|[a-z]{1,20}[-_]token(?!s)|passwd|password|passphrase|secret|credential|private[-_]?key|"
     r"authorization)"
@@ -53,6 +54,7 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
     ("PATH", r"(?<![\w./\\])(?:\\?~[\w.-]{0,64})?(?:/[^\s/'\"`,;:)\]}<>|]{1,255}){1,64}/?"),
     ("PATH", r"(?<!\w)\\?~[\w.-]{0,64}/?(?=[\s'\"`,;:)\]}]|$)"),
     ("PATH", r"(?<!\w)(?:[A-Za-z]:[\\/]|\\\\)[^\s'\"`,;<>|]{1,4000}"),
+    ("PATH", r"(?<![\w./\\-])[A-Za-z][\w.-]{1,95}/[A-Za-z][\w.]{0,60}-[\w.-]{0,60}\d[\w.-]{0,60}(?![\w/])"),
     ("ADDRESS", r"(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?::\d{1,5})?(?![\w.])"),
     ("ADDRESS", r"(?<![\w:.])(?:[0-9a-fA-F]{0,4}:){2,7}[0-9a-fA-F]{0,4}(?![\w:])"),
     ("DEVICE", r"\b(?:GPU|MIG)-[0-9a-fA-F]{8}-[0-9a-fA-F-]{8,40}"),
@@ -71,6 +73,9 @@ class Private:
     hosts: Sequence[str] = ()
     users: Sequence[str] = ()
     paths: Sequence[str] = ()
+    """Files, folders, addresses, names on a hub: whatever form they have."""
+    names: Sequence[str] = ()
+    """Anything else that somebody chose."""
 
 
 @dataclass(kw_only=True)
@@ -80,14 +85,20 @@ class Redaction:
     private: Private = field(default_factory=Private)
     placeholders: dict[tuple[str, str], str] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        kinds = {"SECRET": "secrets", "PATH": "paths", "HOST": "hosts", "USER": "users", "NAME": "names"}
+        known = {kind: [_plain(name) for name in getattr(self.private, field)] for kind, field in kinds.items()}
+        self._secrets = _Known({"SECRET": known.pop("SECRET")})
+        self._names = _Known(known)
+
     def text(self, text: str) -> str:
         """A text, Markdown or plain, without what is private in it.
 
         Where a text is folded, records go through `record` before it is made: half a path on the next line is none.
         """
-        plain = "".join(char for char in unicodedata.normalize("NFKC", text) if unicodedata.category(char) != "Cf")
-        for kind, value in self._known():
-            plain = re.sub(_whole(value, kind), lambda found, k=kind: self._put(k, found.group()), plain)  # type: ignore[misc]
+        plain = _plain(text)
+        for known in (self._secrets, self._names):
+            plain = known.pattern.sub(lambda found, k=known: self._known(k, found), plain)  # type: ignore[misc]
         for kind, pattern in _COMPILED:
             plain = pattern.sub(lambda found, k=kind: self._found(k, found), plain)  # type: ignore[misc]
         return plain
@@ -95,7 +106,7 @@ class Redaction:
     def values(self, value: Any) -> Any:
         """JSON values, keys included; a value that is a path as a whole goes as a whole, blanks and all."""
         if isinstance(value, str):
-            is_path = re.match(r"(?:/|~|[A-Za-z]:\\)\S", value) is not None and value not in ENDPOINTS
+            is_path = re.match(r"(?:/|~|[A-Za-z]:\\)\S", value) is not None and not value.startswith(ENDPOINTS)
             return self._put("PATH", value) if is_path and "\n" not in value else self.text(value)
         if isinstance(value, Mapping):
             return {self.text(str(key)): self.values(item) for key, item in value.items()}
@@ -106,27 +117,15 @@ class Redaction:
     def record(self, record: Any) -> Any:
         """A record of ours, with every text in it, at any depth; numbers and words of the schema stay."""
         if dataclasses.is_dataclass(record) and not isinstance(record, type):
-            names = [item.name for item in dataclasses.fields(record) if item.name not in SCHEMA]
+            names = [item.name for item in dataclasses.fields(record) if not _is_schema(item.name, record)]
             changes = {name: self.record(getattr(record, name)) for name in names}
             return dataclasses.replace(record, **changes)
         if isinstance(record, tuple):
             return tuple(self.record(item) for item in record)
         return self.values(record)
 
-    def _known(self) -> list[tuple[str, str]]:
-        """Longest first, so that a part of another name does not break it up."""
-        named = [
-            (kind, value)
-            for kind, values in (
-                ("SECRET", self.private.secrets),
-                ("PATH", self.private.paths),
-                ("HOST", self.private.hosts),
-                ("USER", self.private.users),
-            )
-            for value in values
-            if len(value) >= SHORTEST
-        ]
-        return sorted(named, key=lambda item: (item[0] != "SECRET", -len(item[1])))
+    def _known(self, known: "_Known", found: re.Match[str]) -> str:
+        return found.group() if found.lastgroup is None else self._put(*known.named[found.lastgroup])
 
     def _found(self, kind: str, found: re.Match[str]) -> str:
         whole = found.group()
@@ -150,14 +149,49 @@ class Redaction:
         return self.placeholders.setdefault(key, f"{kind}-{number}")
 
 
+def _plain(text: str) -> str:
+    """One spelling of what looks the same, without characters that cannot be seen."""
+    return "".join(char for char in unicodedata.normalize("NFKC", text) if unicodedata.category(char) != "Cf")
+
+
+class _Known:
+    """Names to be found at once, the longest first: none is sought in another's placeholder, or breaks it up."""
+
+    def __init__(self, known: Mapping[str, Sequence[str]]) -> None:
+        named = sorted({(kind, name) for kind, names in known.items() for name in names if name}, key=_by_length)
+        self.named = {f"name_{place}": item for place, item in enumerate(named)}
+        parts = [f"(?P<{group}>{_whole(name, kind)})" for group, (kind, name) in self.named.items()]
+        self.pattern = re.compile("|".join([_PLACEHOLDER, *parts]))
+
+
+def _by_length(named: tuple[str, str]) -> tuple[int, str, str]:
+    kind, name = named
+    return -len(name), name, kind
+
+
 def _whole(value: str, kind: str) -> str:
     """A secret wherever it stands; a name as a whole word, whatever its case. Also escaped, or broken over lines."""
-    spelled = r"\\?(?:\n {0,12})?".join(re.escape(char) for char in value)
-    return spelled if kind == "SECRET" else rf"(?i)(?<![a-z0-9])\\?{spelled}(?![a-z0-9])"
+    chars = (r"\s{1,13}" if char.isspace() else re.escape(char) for char in value)
+    spelled = r"\\?(?:\n {0,12})?".join(chars)
+    if kind == "SECRET":
+        return spelled
+    if value.isdigit():  # numbers are everywhere
+        return rf"(?:(?<=--host )|(?<=host )|(?<=host `)){spelled}(?!\w)"
+    if len(value) < SHORTEST:
+        return rf"(?<![\w.-]){spelled}(?![\w-])"
+    return rf"(?i:(?<![a-z0-9])\\?{spelled}(?![a-z0-9]))"
+
+
+def _is_schema(name: str, record: Any) -> bool:
+    """Whether a field holds words of our own; a sentence, or the cells of a table, may have been written by anybody."""
+    value = getattr(record, name)
+    is_sentence = isinstance(value, str) and re.fullmatch(r"[\w-]{1,40}", value) is None
+    is_table = isinstance(value, tuple) and any(isinstance(item, tuple) for item in value)
+    return name in SCHEMA and not is_sentence and not is_table
 
 
 def _is_placeholder(text: str) -> bool:
-    return re.fullmatch(r"(?:SECRET|URL|ACCOUNT|PATH|ADDRESS|DEVICE|HOST|USER)-\d{1,6}", text) is not None
+    return re.fullmatch(_PLACEHOLDER, text) is not None
 
 
 def _is_address(text: str) -> bool:

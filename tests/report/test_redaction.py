@@ -59,6 +59,7 @@ PRIVATE = Private(secrets=("hunter2!x",), hosts=("gpu-box-7",), users=("mallory"
         ),
         ("\u200bgpu\u200b-box\u2060-7\u202e", "HOST-1"),
         ("\uff47\uff50\uff55-box-7", "HOST-1"),
+        ("serves another model: meta-llama/Llama-3.1-8B, not", "serves another model: PATH-1, not"),
     ],
 )
 def test_what_is_private_goes(text, left):
@@ -89,6 +90,7 @@ def test_a_bearers_token_goes_whatever_stands_before_it():
         "see https://github.com/sgl-project/sglang/pull/33518 for the names",
         *(f"answered {path} with 200" for path in ENDPOINTS),
         "PATH-1 and HOST-2 are placeholders already",
+        "train/held-out, tok/s, K12/K13, and/or, jobs/standalone.toml, float32/bfloat16",
     ],
 )
 def test_what_is_nobodys_stays(text):
@@ -116,8 +118,22 @@ def test_redacting_twice_changes_nothing():
     assert Redaction(private=PRIVATE).text(once) == once
 
 
-def test_a_short_name_does_not_blot_out_words():
-    assert Redaction(private=Private(users=("me",), hosts=("a",))).text("some a measure") == "some a measure"
+def test_a_short_name_goes_where_it_stands_as_a_word():
+    redaction = Redaction(private=Private(users=("me",), hosts=("h1", "7")))
+    told = redaction.text("some measure on h1, me@h1: see `--host h1`; H1 and h1-x of 7 rows, --host 7")
+    assert told == "some measure on HOST-1, ACCOUNT-1: see `--host HOST-1`; H1 and h1-x of 7 rows, --host HOST-2"
+
+
+def test_a_name_is_not_sought_in_a_placeholder():
+    redaction = Redaction(private=Private(users=("path", "host"), paths=("/srv/x y",)))
+    assert (
+        redaction.text("path of host: /srv/x y and /srv/x\n   y, PATH-1")
+        == "USER-1 of USER-2: PATH-1 and PATH-1, PATH-1"
+    )
+
+
+def test_a_known_name_goes_however_its_letters_are_composed():
+    assert Redaction(private=Private(paths=("acme/me\u0301t",))).text("in acme/m\u00e9t") == "in PATH-1"
 
 
 @pytest.mark.parametrize("user", ["fed", "rows", "wiring", "train", "finding", "serious"])
