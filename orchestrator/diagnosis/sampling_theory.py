@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from orchestrator.compare.served import effective
 from orchestrator.compare.stats import Estimate, pooled_ratio
 from orchestrator.diagnosis.finding import Evidence
+from orchestrator.diagnosis.samples import sample_of
 from remote_payload.schema.bench import RequestSample, ServerFacts
 
 THRESHOLDS = ("speculative_accept_threshold_single", "speculative_accept_threshold_acc")
@@ -51,12 +52,15 @@ class Expected:
 
 
 def expected(
-    greedy: Sequence[RequestSample], sampled: Sequence[RequestSample], server: ServerFacts | None
+    greedy: Sequence[RequestSample],
+    sampled: Sequence[RequestSample],
+    server: ServerFacts | None,
+    contents: Sequence[str] = (),
 ) -> Expected | None:
     """None where a share is not told, no draft is ever the likeliest, or drafts are accepted by another rule."""
     if meaning(server) != MEAN:
         return None
-    hits, drawn = first_share(greedy), first_share(sampled)
+    hits, drawn = first_share(greedy, contents), first_share(sampled, contents)
     if hits is None or drawn is None or not hits.value or drawn.value is None:
         return None
     h, a = hits.value, drawn.value
@@ -81,13 +85,14 @@ def meaning(server: ServerFacts | None) -> str:
     return MEAN
 
 
-def first_share(requests: Sequence[RequestSample]) -> Estimate | None:
-    """Steps that accepted one draft or more, of all steps; the prompt is the sample. None = no histogram is told."""
-    found: dict[int, tuple[int, int]] = {}
+def first_share(requests: Sequence[RequestSample], contents: Sequence[str] = ()) -> Estimate | None:
+    """Steps that accepted one draft or more, of all steps, over samples. None = no histogram is told."""
+    found: dict[str, tuple[int, int]] = {}
     for item in requests:
         if item.histogram and sum(item.histogram):
-            hits, steps = found.get(item.prompt, (0, 0))
-            found[item.prompt] = (hits + sum(item.histogram[1:]), steps + sum(item.histogram))
+            name = sample_of(item, contents)
+            hits, steps = found.get(name, (0, 0))
+            found[name] = (hits + sum(item.histogram[1:]), steps + sum(item.histogram))
     if not found:
         return None
     return pooled_ratio([row[0] for row in found.values()], [row[1] for row in found.values()])

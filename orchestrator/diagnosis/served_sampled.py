@@ -8,8 +8,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from orchestrator.compare.served import LoadFigures, ServedFigures, effective
+from orchestrator.compare.served_acceptance import samples_of
 from orchestrator.compare.stats import Estimate, paired_difference, pooled_ratio
 from orchestrator.diagnosis.finding import CheckResult, Evidence, Subject, count, figure
+from orchestrator.diagnosis.samples import columns, has_drafts, sums_by_sample
 from orchestrator.diagnosis.sampling_theory import Expected, expected, first_share, meaning
 from orchestrator.diagnosis.served import SEVERITIES, ServedDiagnosis
 from remote_payload.schema.bench import BenchResult, RequestSample, ServerFacts
@@ -47,24 +49,27 @@ def sampled_checks(
     if hot.point.failed or cold is None or not cold.valid:
         yield SAMPLING.cannot_tell("requests of one of the two failed", needs="both without failures")
         return
-    yield _compared(server, cold, [item for item in requests if item.error is None], hot.temperature)
+    contents = samples_of(result.workload)
+    yield _compared(server, cold, [item for item in requests if item.error is None], hot.temperature, contents)
 
 
 def _compared(
-    server: ServerFacts | None, cold: LoadFigures, sampled: Sequence[RequestSample], temperature: float
+    server: ServerFacts | None,
+    cold: LoadFigures,
+    sampled: Sequence[RequestSample],
+    temperature: float,
+    contents: Sequence[str],
 ) -> CheckResult:
-    greedy = _by_prompt(cold.requests)
-    drawn = _by_prompt(sampled)
-    both = sorted(greedy.keys() & drawn.keys())
-    sides = [[rows[prompt] for prompt in both] for rows in (drawn, greedy)]
-    sums = [([row[0] for row in side], [row[1] for row in side]) for side in sides]
+    sides = [sums_by_sample(filter(has_drafts, some), contents) for some in (sampled, cold.requests)]
+    both = sorted(sides[0].keys() & sides[1].keys())
+    sums = [columns(side, both) for side in sides]
     difference = paired_difference(sums[0], sums[1])
     evidence = (
         figure(f"accept length, temperature {temperature:g} minus greedy", difference, "tokens"),
         figure("accept length, greedy", pooled_ratio(*sums[1]), "tokens"),
         figure(f"accept length, temperature {temperature:g}", pooled_ratio(*sums[0]), "tokens"),
-        *_first_drafts("greedy: the share of first drafts that are the likeliest token", cold.requests),
-        *_first_drafts(f"temperature {temperature:g}: {meaning(server)}", sampled),
+        *_first_drafts("greedy: the share of first drafts that are the likeliest token", cold.requests, contents),
+        *_first_drafts(f"temperature {temperature:g}: {meaning(server)}", sampled, contents),
     )
     alike, same = _alike(cold.requests, sampled)
     if alike >= LEAST_ALIKE and same == alike:
@@ -75,7 +80,7 @@ def _compared(
             needs=f"{LEAST_ALIKE} answers that begin with the greedy one's token",
             evidence=evidence,
         )
-    return _told(difference, temperature, evidence, server, expected(cold.requests, sampled, server))
+    return _told(difference, temperature, evidence, server, expected(cold.requests, sampled, server, contents))
 
 
 def _told(
@@ -143,20 +148,10 @@ def _device(server: ServerFacts | None) -> str:
     return "" if server is None else str(effective(server, "device") or "")
 
 
-def _first_drafts(name: str, requests: Sequence[RequestSample]) -> Iterator[Evidence]:
-    share = first_share(requests)
+def _first_drafts(name: str, requests: Sequence[RequestSample], contents: Sequence[str]) -> Iterator[Evidence]:
+    share = first_share(requests, contents)
     if share is not None:
         yield figure(f"first draft accepted, {name}", share, "share")
-
-
-def _by_prompt(requests: Sequence[RequestSample]) -> dict[int, tuple[int, int]]:
-    """(verify steps + accepted drafts, verify steps), a prompt each."""
-    found: dict[int, tuple[int, int]] = {}
-    for item in requests:
-        if item.verify_steps and item.correct_drafts is not None:
-            length, steps = found.get(item.prompt, (0, 0))
-            found[item.prompt] = (length + item.verify_steps + item.correct_drafts, steps + item.verify_steps)
-    return found
 
 
 def _alike(greedy: Sequence[RequestSample], sampled: Sequence[RequestSample]) -> tuple[int, int]:

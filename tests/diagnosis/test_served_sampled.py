@@ -63,6 +63,15 @@ def test_a_fall_is_told_with_what_theory_expects() -> None:
     assert "to be expected of a target" not in tree.summary  # of a chain alone
 
 
+def test_turns_of_one_conversation_are_one_sample() -> None:
+    hot = answers(2, (0.5, 0.4, 0.3), ids=1)
+    result = result_of(COLD, hot, {"device": "cuda"})
+    told = tuple(f"c{prompt // 3}" for prompt in range(24))
+    result = replace(result, workload=replace(result.workload, conversations=told))
+    (found,) = sampled_checks(result, served_figures(result, COLD), hot)
+    assert [one.n for one in found.evidence[:5]] == [8] * 5
+
+
 def test_one_certainty_of_the_target_is_found_again() -> None:
     """Made by theory: the likeliest token is drafted in 70 % and has probability 0.6, else the draft has 0.2."""
     draws = random.Random(5)

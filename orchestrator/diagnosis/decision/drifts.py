@@ -9,10 +9,11 @@ from collections.abc import Iterator, Sequence
 
 from orchestrator.compare.served_acceptance import samples_of
 from orchestrator.compare.stats import paired_difference, unpaired_difference
-from orchestrator.diagnosis.decision.falls import has_drafts, judged, length_of, sample_of, sums_by_sample
+from orchestrator.diagnosis.decision.falls import judged
 from orchestrator.diagnosis.decision.inputs import Known, Offline
 from orchestrator.diagnosis.decision.server_age import by_age
 from orchestrator.diagnosis.finding import CheckResult, Severity, Subject, count, figure
+from orchestrator.diagnosis.samples import has_drafts, length_of, sample_of, sums_by_sample
 from orchestrator.diagnosis.served_sampled import SAMPLING
 from remote_payload.schema.bench import RequestSample
 

@@ -8,10 +8,11 @@ from collections.abc import Sequence
 
 from orchestrator.compare.served import LoadFigures
 from orchestrator.compare.stats import MIN_ROWS, paired_difference, unpaired_difference
-from orchestrator.diagnosis.decision.falls import Sums, columns, has_drafts, judged, sums_by_sample
+from orchestrator.diagnosis.decision.falls import judged
 from orchestrator.diagnosis.decision.foretold import Compared, compare
 from orchestrator.diagnosis.decision.inputs import Known, ServedSplit
 from orchestrator.diagnosis.finding import CheckResult, Severity, Subject, count
+from orchestrator.diagnosis.samples import Sums, columns, has_drafts, sums_by_sample
 from remote_payload.schema.bench import RequestSample
 
 AGE = Subject(check="K18", title="acceptance by server age")
