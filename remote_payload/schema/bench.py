@@ -232,5 +232,8 @@ class BenchResult(Record):
     target: FolderFacts | None = None
     """None = no folder of this host: a name on a hub, another root, a server that was up, or an older record."""
     draft: FolderFacts | None = None
+    named_target: FolderFacts | None = None
+    """The folder that a server that was up names, as it lies on this host now; None = none here, or an older record."""
+    named_draft: FolderFacts | None = None
     seconds: float
     warnings: tuple[str, ...] = ()

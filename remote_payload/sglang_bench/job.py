@@ -8,6 +8,7 @@ import platform
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from remote_payload.failure import JobFailure
 from remote_payload.gpu_choice import leased
@@ -33,9 +34,11 @@ from remote_payload.sglang_bench.sampled import Sampled
 from remote_payload.sglang_bench.server import Running, attach, start
 from remote_payload.sglang_bench.strays import Strays
 from remote_payload.sglang_bench.template import render
-from remote_payload.sglang_bench.weights import folder_facts
+from remote_payload.weights import folder_facts
 
 RESULT_NAME = "bench.json"
+DRAFT = "speculative_draft_model_path"
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 def run(job: BenchJob, result_folder: Path, report: Report) -> None:
@@ -92,6 +95,8 @@ class _Bench:
         self._servers: list[ServerFacts] = []
         self._gpus: GpuFacts | None = None
         self._target, self._draft = _folder(job, job.model), _folder(job, job.draft)
+        self._named_target: FolderFacts | None = None
+        self._named_draft: FolderFacts | None = None
         self.harness = Harness(job, folder, journal, self._points.course, self._installed.bench_module)
 
     def run(self, began_s: float) -> None:
@@ -117,6 +122,7 @@ class _Bench:
             version, model = told.get("version"), told.get("model_path")
             self._installed = SglangFacts(version=version if isinstance(version, str) else None)
             workload.require_vocabulary(self._prompts, model if isinstance(model, str) else None)
+            self._named_target, self._named_draft = _named(self._job, model), _named(self._job, told.get(DRAFT))
             return running
         return start(self._job, one.side, number, self._folder, self._journal.pass_on)
 
@@ -165,6 +171,8 @@ class _Bench:
             gpu_answer=self._gpus.answer,
             target=self._target,
             draft=self._draft,
+            named_target=self._named_target,
+            named_draft=self._named_draft,
             seconds=time.monotonic() - began_s,
             warnings=tuple(self._journal.warnings),
         )
@@ -176,3 +184,11 @@ def _folder(job: BenchJob, given: str | None) -> FolderFacts | None:
     if given is None or job.exec_prefix or job.attach_url is not None or not Path(path_of(job, given)).is_dir():
         return None
     return folder_facts(path_of(job, given))
+
+
+def _named(job: BenchJob, told: object) -> FolderFacts | None:
+    """Of a folder that a server that was up names, where it is one of this host."""
+    here = urlsplit(job.attach_url or "").hostname in LOOPBACK and not job.exec_prefix
+    if not here or not isinstance(told, str) or not Path(told).is_dir():
+        return None
+    return folder_facts(told)

@@ -26,6 +26,7 @@ from remote_payload.standalone.journal import Journal
 from remote_payload.standalone.measure.sweep import Found
 from remote_payload.standalone.measure.tally import Tally
 from remote_payload.standalone.measure.task import once
+from remote_payload.weights import folder_facts
 
 TOLD = 5
 """Places of unusable numbers told in the message."""
@@ -115,4 +116,6 @@ def assemble(
         memory=outcome.memory,
         resumed_from=job.resume,
         resumed_rows=outcome.resumed_rows,
+        target=None if checkpoint.facts.target is None else folder_facts(checkpoint.facts.target),
+        draft=folder_facts(checkpoint.facts.draft),
     )

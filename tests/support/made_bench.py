@@ -30,7 +30,7 @@ def made_server(
     """A server that was asked for and runs EAGLE3 as 3/1/4 (or plain), changed by `asked` and `runs`; None: not."""
     wanted: dict[str, object] = {"model_path": "/srv/target"}
     if side == "spec":
-        wanted |= {"speculative_algorithm": "EAGLE3", "speculative_draft_model_path": "/srv/draft"}
+        wanted |= {"speculative_algorithm": "EAGLE3", "speculative_draft_model_path": "/srv/drafter"}
         wanted |= dict(zip(SHAPE, (3, 1, 4), strict=True))
     effective = {**wanted, "quantization": None, **(runs or {})}
     wanted |= asked or {}

@@ -9,6 +9,7 @@ from orchestrator.diagnosis.decision.arguments_axis import arguments_signal
 from orchestrator.diagnosis.decision.axes import Answer, Signal
 from orchestrator.diagnosis.decision.foretold import Compared, compare
 from orchestrator.diagnosis.decision.inputs import SPLITS, Known, Predicted, Served, ServedSplit
+from orchestrator.diagnosis.decision.same_weights import doubted, other_words, weights_results
 from orchestrator.diagnosis.finding import CheckResult, Evidence, Subject, count, figure
 from orchestrator.diagnosis.served_engine import SIMULATED, simulates
 from orchestrator.diagnosis.served_measurement import NOT_WORKING
@@ -25,19 +26,22 @@ def served_signals(known: Known) -> Iterator[Signal]:
     served = known.served
     if served is None:
         return
+    found = []
     for split, axis in zip(SPLITS, ("served_train", "served_heldout"), strict=True):
         one = served.split(split)
         if one is not None:
-            yield replace(
+            told = replace(
                 _split(known, served, one), axis="served_train" if axis == "served_train" else "served_heldout"
             )
-    yield arguments_signal(served)
+            found.append(doubted(known, told))
+    yield from found
+    yield arguments_signal(served, weights_results(known, found))
 
 
 def compared(known: Known, split: ServedSplit) -> Compared | None:
     """One split's requests beside what was foretold of them as served; None = nothing was, or not of these states."""
     served, predicted = known.served, known.foretold(split.split, "as served")
-    if served is None or predicted is None or _other_states(known, predicted) is not None:
+    if served is None or predicted is None or _other_states(known, predicted) is not None or other_words(known):
         return None
     return compare(predicted, split.requests, served.figures.draft.num_steps, exact=is_float32(served))
 
@@ -90,7 +94,7 @@ def _signal(answer: Answer, *results: CheckResult) -> Signal:
 
 def _no_prediction(known: Known, served: Served, one: ServedSplit) -> str | None:
     """Why these answers are held against no prediction; None = they are."""
-    if (unusable := _unusable(served, one)) is not None:
+    if (unusable := _unusable(served, one) or other_words(known)) is not None:
         return unusable
     predicted = known.foretold(one.split, "as served")
     if predicted is None:

@@ -2,6 +2,7 @@
 
 from typing import Literal
 
+from remote_payload.schema.folder import FolderFacts
 from remote_payload.schema.record import SCHEMA_VERSION, Record
 from remote_payload.schema.standalone.checkpoint import CheckpointFacts, DeclaredWiring
 from remote_payload.schema.standalone.readings import ReadingFacts, SelfFed, SkippedReading, Zone
@@ -68,3 +69,6 @@ class StandaloneResult(Record):
     """The run whose finished rows were taken over; None = everything was measured here."""
     resumed_rows: int | None = None
     """How many rows of both splits that was; None = everything was measured here, or an earlier version."""
+    target: FolderFacts | None = None
+    """By content, to know the same weights again where they are served; None = an earlier version."""
+    draft: FolderFacts | None = None

@@ -17,7 +17,7 @@ from remote_payload.schema.bench_job import BenchJob
 from remote_payload.schema.record import from_json
 from remote_payload.schema.run import Event
 from remote_payload.sglang_bench import job as bench_job
-from remote_payload.sglang_bench.weights import folder_facts
+from remote_payload.weights import folder_facts
 from tests.payload.sglang_bench.conftest import Site
 from tests.payload.sglang_bench.test_server import command
 from tests.support.answering_server import AnsweringServer, Reply

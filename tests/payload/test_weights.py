@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from remote_payload.sglang_bench.weights import folder_facts
+from remote_payload.weights import folder_facts
 
 
 def write(folder: Path, fill: int) -> Path:

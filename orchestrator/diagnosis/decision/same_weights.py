@@ -1,0 +1,159 @@
+"""Whether a server serves the weights that were tested offline: only then are its figures held against the test's.
+
+A path is a spelling: a link, `~`, a trailing slash and a hub's name beside its snapshot's folder are no difference.
+Contents decide where both sides told them (by samples of every tensor); of a server that was up, those that lie in the
+folder it names now.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Literal
+
+from orchestrator.compare.served import effective
+from orchestrator.diagnosis.decision.axes import Signal
+from orchestrator.diagnosis.decision.inputs import Known
+from orchestrator.diagnosis.finding import CheckResult, Evidence, Subject
+from orchestrator.diagnosis.served_asked import ARGUMENTS
+from remote_payload.schema.folder import FolderFacts
+
+FORETOLD = Subject(check="K12", title="served against predicted")
+Answer = Literal["same", "other", "unknown"]
+SHOWN = 12
+_HUB = "models--"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Model:
+    """The drafter or the target: as tested, and as served."""
+
+    what: Literal["drafter", "target"]
+    answer: Answer
+    tested: str
+    served: str
+    by: str
+    """What told, in words."""
+    evidence: tuple[Evidence, ...]
+
+
+def models(known: Known) -> Iterator[Model]:
+    """Both, where there is a test and a speculating server; first the drafter."""
+    if known.offline is None or known.served is None:
+        return
+    tested, result = known.offline.measured.result, known.served.result
+    server = next((one for one in result.servers if one.side == "spec"), None)
+    if server is None:
+        return
+    attached = server.attached
+    yield _model(
+        "drafter",
+        (tested.checkpoint.draft, effective(server, "speculative_draft_model_path")),
+        (tested.draft, result.named_draft if attached else result.draft),
+        attached=attached,
+    )
+    yield _model(
+        "target",
+        (tested.checkpoint.target, effective(server, "model_path")),
+        (tested.target, result.named_target if attached else result.target),
+        attached=attached,
+    )
+
+
+def _model(
+    what: Literal["drafter", "target"],
+    paths: tuple[object, object],
+    folders: tuple[FolderFacts | None, FolderFacts | None],
+    *,
+    attached: bool,
+) -> Model:
+    """Tested first, in both; a server that we started and that tells no path serves what it was asked for."""
+    tested, served = ("not told" if path is None else str(path) for path in paths)
+    digests = tuple(None if folder is None else folder.weights_sha256 for folder in folders)
+    if None not in digests:
+        answer: Answer = "same" if digests[0] == digests[1] else "other"
+        by = "by the weights that lie in both folders"
+    elif None in paths:
+        answer, by = ("unknown" if attached else "same"), "one of the two is not told"
+    else:
+        answer = "same" if _is_one_path(tested, served) else "unknown"
+        by = "by the paths alone: whether both hold the same weights is not known"
+    lines = [Evidence(name=f"{what} that was tested", value=tested), Evidence(name=f"{what} as served", value=served)]
+    for name, digest in zip(("tested", "served"), digests, strict=True):
+        if digest is not None:
+            lines.append(Evidence(name=f"its weights as {name}, sha256 of samples", value=digest[:SHOWN]))
+    return Model(what=what, answer=answer, tested=tested, served=served, by=by, evidence=tuple(lines))
+
+
+def _is_one_path(one: str, other: str) -> bool:
+    a, b = (str(PurePosixPath(path)) for path in (one, other))
+    if (_HUB in a) != (_HUB in b):  # one is the hub's name, the other its snapshot in the cache
+        return _hub_name(a) == _hub_name(b)
+    if _HUB in a:  # wherever the cache lies
+        return a[a.index(_HUB) :] == b[b.index(_HUB) :]
+    home = next((path.removeprefix("~/") for path in (a, b) if path.startswith("~/")), None)
+    return a == b or (home is not None and any(path.endswith(f"/{home}") for path in (a, b) if path[:1] != "~"))
+
+
+def _hub_name(path: str) -> str:
+    cached = next((part for part in PurePosixPath(path).parts if part.startswith(_HUB)), None)
+    return path if cached is None else cached.removeprefix(_HUB).replace("--", "/")
+
+
+def other_words(known: Known) -> str | None:
+    """Why no walk of the test foretells what was served; None = as far as is known, the weights are those tested."""
+    other = next((model for model in models(known) if model.answer == "other"), None)
+    return None if other is None else f"the server serves another {other.what} than the one that was tested"
+
+
+def weights_results(known: Known, signals: Sequence[Signal]) -> tuple[CheckResult, ...]:
+    """A finding for each that is another; `signals`: what was served request by request as foretold proves the same."""
+    as_foretold = any(item.answer == "as_predicted" for item in signals)
+    found = []
+    for model in models(known):
+        if model.answer == "other":
+            found.append(_other(model))
+        elif model.answer == "unknown" and not as_foretold:
+            found.append(
+                ARGUMENTS.cannot_tell(
+                    f"whether the server serves the {model.what} that was tested is not known: {model.served} is "
+                    f"served, {model.tested} was tested ({model.by})",
+                    needs=f"`run standalone` and `run bench` on one folder of the {model.what}, on the server's host",
+                    evidence=model.evidence,
+                )
+            )
+    return tuple(found)
+
+
+def _other(model: Model) -> CheckResult:
+    return ARGUMENTS.finding(
+        f"the server serves another {model.what} than the one that was tested: {model.served}, not {model.tested} "
+        f"({model.by})",
+        severity="fatal",
+        cause="parameters",
+        evidence=model.evidence,
+        remedy=(f"serve {model.tested}, or test {model.served}: neither figure speaks of the other's weights",),
+        refuted_by="the same bytes in both folders as the server sees them (in a container a path may be another one), "
+        "or a folder that was written anew after the server's start",
+    )
+
+
+def doubted(known: Known, signal: Signal) -> Signal:
+    """What was served, as `untold` where it was held against a test of other weights, or of weights that may be other.
+
+    What came request by request as foretold needs no path to show that the weights are the same.
+    """
+    answers = {model.answer: model for model in models(known)}
+    other, unknown = answers.get("other"), answers.get("unknown")
+    if other is None and (unknown is None or signal.answer not in ("below", "above", "dead")):
+        return signal
+    model = other or unknown
+    if model is None or not signal.results or signal.answer == "untold":
+        return signal
+    reason = "it is another" if other is not None else "whether it is the same is not known"
+    result = FORETOLD.cannot_tell(
+        f"{signal.results[0].summary}; no fault of the engine is concluded from it: {model.served} is served, "
+        f"{model.tested} was tested as the {model.what}, and {reason}",
+        needs=f"the {model.what} that is served, tested",
+        evidence=(*model.evidence, *signal.results[0].evidence),
+    )
+    return Signal(axis=signal.axis, answer="untold", results=(result,))

@@ -1,0 +1,125 @@
+"""Whether the server serves what was tested: spellings of one folder, contents, and what may be concluded from each."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from orchestrator.diagnosis.decision.decide import decide
+from orchestrator.diagnosis.decision.inputs import Known
+from orchestrator.diagnosis.decision.same_weights import models
+from remote_payload.schema.folder import FolderFacts
+from tests.diagnosis.decision.scenes import served, sound
+
+TESTED, OTHER = "/srv/drafter", "/srv/some_other_drafter"
+
+
+def told(value: str) -> str:
+    return f'"{value}"'
+
+
+def pair(
+    known: Known, *, tested: str = TESTED, path: str = TESTED, digests: tuple[str, str] | None = None, **server: Any
+) -> Known:
+    """The pair whose drafter was tested at one path and served from another; `digests`: of both, in that order."""
+    assert known.offline is not None
+    assert known.served is not None
+    attached = server.get("attached", False)
+    ours, theirs = (FolderFacts(path=path, weights_sha256=digest) for digest in digests or ("", ""))
+    measured = known.offline.measured
+    checkpoint = replace(measured.result.checkpoint, draft=tested)
+    result = replace(measured.result, checkpoint=checkpoint, draft=ours if digests else None)
+    offline = replace(known.offline, measured=replace(measured, result=result))
+    servers = tuple(
+        replace(
+            one,
+            arguments=tuple(
+                replace(fact, effective=told(path), requested=None if attached else fact.requested)
+                if fact.name == "speculative_draft_model_path"
+                else fact
+                for fact in one.arguments
+            ),
+            **server,
+        )
+        for one in known.served.result.servers
+    )
+    changed = replace(known.served.result, servers=servers)
+    if digests:
+        changed = replace(changed, **{"named_draft" if attached else "draft": theirs})
+    return replace(known, offline=offline, served=replace(known.served, result=changed))
+
+
+def answer(known: Known) -> str:
+    return next(models(known)).answer
+
+
+def worse(**changes: Any) -> Known:
+    """Fed as trained and computed as trained, and yet less is accepted than foretold."""
+    return pair(sound(served=served("embed_story_wrong")), **changes)
+
+
+@pytest.mark.parametrize(
+    ("tested", "path"),
+    [
+        ("/srv/drafter", "/srv/drafter/"),
+        ("/srv//drafter", "/srv/./drafter"),
+        ("~/drafter", "/home/eve/drafter"),
+        ("/home/eve/.cache/huggingface/hub/models--lab--draft-1/snapshots/0a1b", "lab/draft-1"),
+        ("/a/hub/models--lab--draft-1/snapshots/0a1b", "/b/hub/models--lab--draft-1/snapshots/0a1b"),
+    ],
+)
+def test_spellings_of_one_folder_are_no_difference(tested: str, path: str) -> None:
+    assert answer(pair(sound(), tested=tested, path=path)) == "same"
+    assert answer(pair(sound(), tested=path, path=tested)) == "same"
+
+
+@pytest.mark.parametrize(
+    ("tested", "path"),
+    [
+        (TESTED, OTHER),
+        ("~/drafter", "/srv/other/my-drafter"),
+        ("lab/draft-1", "/hub/models--lab--draft-2/snapshots/0a1b"),
+        ("/hub/models--lab--draft-1/snapshots/0a1b", "/hub/models--lab--draft-1/snapshots/ffff"),
+    ],
+)
+def test_other_paths_without_contents_are_unknown(tested: str, path: str) -> None:
+    assert answer(pair(sound(), tested=tested, path=path)) == "unknown"
+
+
+def test_contents_decide_whatever_the_paths_say() -> None:
+    assert answer(pair(sound(), path=OTHER, digests=("aa", "aa"))) == "same"  # a link, a copy, a corrected config
+    assert answer(pair(sound(), digests=("aa", "bb"))) == "other"  # trained anew in its place meanwhile
+    assert answer(pair(sound(), path=OTHER, attached=True, digests=("aa", "bb"))) == "other"
+
+
+def test_the_same_weights_that_accept_less_are_the_engines_fault() -> None:
+    for known in (worse(), worse(path=OTHER, digests=("aa", "aa"))):
+        assert decide(known).causes == ("engine",)
+
+
+@pytest.mark.parametrize("attached", [True, False])
+def test_another_drafter_is_named_and_the_engine_is_not(attached: bool) -> None:
+    found = decide(worse(path=OTHER, attached=attached, digests=("aa", "bb")))
+    assert found.causes == ("parameters",)
+    assert f"the server serves another drafter than the one that was tested: {OTHER}, not {TESTED}" in found.headline
+    assert {found.place["served_train"], found.place["served_heldout"]} == {"untold"}
+    assert found.fix is None
+
+
+@pytest.mark.parametrize("attached", [True, False])
+def test_where_it_is_not_known_nothing_is_certain(attached: bool) -> None:
+    found = decide(worse(path=OTHER, attached=attached))
+    assert (found.causes, found.verdict, found.certain) == ((), "cannot_tell", False)
+    (doubt,) = [item for signal in found.signals if signal.axis == "arguments" for item in signal.results if item.needs]
+    assert f"{OTHER} is served, {TESTED} was tested" in doubt.summary
+
+
+def test_requests_that_came_as_foretold_prove_the_weights_whatever_the_path() -> None:
+    found = decide(pair(sound(), path=OTHER))
+    assert (found.verdict, found.certain) == ("healthy", True)
+
+
+def test_a_test_of_before_says_nothing_against_it() -> None:
+    known = pair(sound())
+    assert [model.answer for model in models(known)] == ["same", "same"]
+    assert list(models(replace(known, offline=None))) == []
