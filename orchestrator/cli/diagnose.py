@@ -12,11 +12,13 @@ from orchestrator.cli.live import watching
 from orchestrator.cli.options import accept_new_option, host_option, open_session, open_store
 from orchestrator.cli.server_options import shape_options
 from orchestrator.cli.waiting import take_wish, tell_start, waiting_options
-from orchestrator.errors import Eagle3Error, InvalidRunError, UsageError
+from orchestrator.errors import DetachedError, Eagle3Error, InvalidRunError, UsageError
 
 if TYPE_CHECKING:
+    from orchestrator.config import Config
     from orchestrator.diagnosing.applying import Applied
     from orchestrator.diagnosing.asked import Asked
+    from orchestrator.diagnosing.lease import Lease
     from orchestrator.diagnosing.walk import Diagnosed
     from orchestrator.store import Store
 
@@ -93,7 +95,6 @@ def diagnose(host_name: str, **flags: Any) -> None:
     from orchestrator.diagnosing.budget import Budget
     from orchestrator.diagnosing.lease import Lease, waited_before
     from orchestrator.diagnosing.private import redaction_before
-    from orchestrator.diagnosing.walk import diagnose as walk
     from orchestrator.waiting import same_gpus
 
     if flags["apply_into"] is not None and not flags["applies"]:
@@ -104,7 +105,7 @@ def diagnose(host_name: str, **flags: Any) -> None:
     waiting = take_wish(flags).waiting(settings.host(host_name).leases)
     tell_start(waiting)
     store = open_store()
-    kept = _kept(flags, store)
+    kept = _kept(flags, store, settings)
     asked = kept or _asked(flags)
     if waiting is None and kept is not None:
         waiting = same_gpus(waited_before(asked.diagnosis_id, store))
@@ -116,7 +117,7 @@ def diagnose(host_name: str, **flags: Any) -> None:
         open_session(host_name, tell, accept_new=flags["accept_new"]) as session,
         Lease(asked.diagnosis_id, waiting, Budget(asked.budget_s), session, store, tell) as lease,
     ):
-        found = walk(asked, settings, lease)
+        found = _walked(asked, settings, lease)
         if flags["applies"]:
             try:
                 applied = apply(found, settings, lease, into=flags["apply_into"])
@@ -127,17 +128,35 @@ def diagnose(host_name: str, **flags: Any) -> None:
         _end(found, applied, lease.problem)
 
 
-def _kept(flags: dict[str, Any], store: "Store") -> "Asked | None":
-    """The diagnosis that --run-id alone names, as it was asked for; None where the command says what to diagnose."""
+def _walked(asked: "Asked", settings: "Config", lease: "Lease") -> "Diagnosed":
+    """All stages; who stops looking is told how to go on with the diagnosis, not with one stage of it."""
+    from orchestrator.diagnosing.walk import diagnose as walk
+
+    try:
+        return walk(asked, settings, lease)
+    except DetachedError as stopped:
+        again = f"eagle3-remote diagnose --host {lease.session.name} --run-id {asked.diagnosis_id}"
+        stopped.hint = f"the same command, or `{again}`, goes on with the diagnosis"
+        raise
+
+
+def _kept(flags: dict[str, Any], store: "Store", settings: "Config") -> "Asked | None":
+    """The diagnosis that --run-id alone names, as it was asked for; None where anything says what to diagnose.
+
+    Raises NotFoundError where there is none, and neither the command nor eagle3.toml says what to diagnose.
+    """
+    from orchestrator.cli.launching import checked_run_id
     from orchestrator.diagnosing.asked import SAMPLES
     from orchestrator.diagnosing.keeping import asked_of
-    from orchestrator.store.diagnoses import find_diagnosis
+    from orchestrator.store.diagnoses import find_diagnosis, load_diagnosis
     from orchestrator.waiting import duration_s
 
     named = {"model", "draft", "trained", "job_file", "prompts", "heldout_prompts", *SAMPLES, *SERVER}
     if flags["run_id"] is None or any(flags[name] not in (None, ()) for name in named):
         return None
-    record = find_diagnosis(store.home, flags["run_id"])
+    configured = settings.jobs.get("bench", {})
+    is_told = "model" in configured or "attach_url" in configured
+    record = (find_diagnosis if is_told else load_diagnosis)(store.home, checked_run_id(flags["run_id"]) or "")
     if record is None:
         return None
     budget = flags["budget"]

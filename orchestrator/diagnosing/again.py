@@ -5,6 +5,7 @@ from orchestrator.config import Config
 from orchestrator.diagnosing.addressing import addressed
 from orchestrator.diagnosing.applying import COMPARING, FIXED, Applied
 from orchestrator.diagnosing.attempts import attempts
+from orchestrator.diagnosing.concluding import concluded
 from orchestrator.diagnosing.gathering import known_of, take
 from orchestrator.diagnosing.keeping import asked_of
 from orchestrator.diagnosing.linting import results_of
@@ -37,7 +38,7 @@ def told_again(diagnosis_id: str, config: Config, store: Store) -> Diagnosed:
     decision = decide(known)
     reason = CERTAIN if decision.certain else NOT_RUN
     results.skipped += [Skipped(stage=name, reason=reason) for name in missing]
-    decision = addressed(decision, asked, record.host)
+    decision = addressed(concluded(decision, results), asked, record.host)
     return Diagnosed(asked=asked, known=known, decision=decision, results=results)
 
 

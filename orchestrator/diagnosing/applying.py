@@ -9,7 +9,7 @@ from orchestrator.config import Config
 from orchestrator.diagnosing.asked import Asked
 from orchestrator.diagnosing.budget import LEAST_S
 from orchestrator.diagnosing.lease import Lease
-from orchestrator.diagnosing.running import run_or_take
+from orchestrator.diagnosing.running import run_or_take, standing
 from orchestrator.diagnosing.walk import Diagnosed
 from orchestrator.diagnosis.decision.fix import Fix
 from orchestrator.errors import InvalidRunError
@@ -45,9 +45,11 @@ def fix_of(diagnosed: Diagnosed) -> Fix:
     """The change of config.json that mends it. Raises InvalidRunError where there is none, and says why."""
     fix = diagnosed.decision.fix
     if fix is None:
+        is_open = diagnosed.decision.verdict == "cannot_tell"
+        hint = "it is not known yet what mends it: the same command goes on once more is known"
         raise InvalidRunError(
             f"there is nothing to apply: {diagnosed.decision.headline}",
-            hint="no change of the drafter's config.json mends what was found",
+            hint=hint if is_open else "no change of the drafter's config.json mends what was found",
         )
     if fix.sglang is not None:
         raise InvalidRunError(f"the fix needs another SGLang first: {fix.sglang}")
@@ -107,14 +109,17 @@ def _write(diagnosed: Diagnosed, fix: Fix, session: HostSession, into: str | Non
 
 
 def _served(asked: Asked, config: Config, lease: Lease) -> RunRecord:
-    left_s = lease.budget.left_s
-    if left_s is not None and left_s < LEAST_S:
-        raise InvalidRunError(
-            "the budget is used up before both drafters were served",
-            hint="the same command again, with a longer --budget, goes on",
-        )
+    """The served benchmark; one that is home costs nothing of the budget."""
+    left_s, store = lease.budget.left_s, lease.store
     order = Order(planned=asked.serve(config), run_id=asked.run_id("serve"), deadline_s=left_s)
-    record, store = run_or_take(order, lease, again=asked.again), lease.store
+    record = standing(order, lease, again=asked.again)
+    if record is None:
+        if left_s is not None and left_s < LEAST_S:
+            raise InvalidRunError(
+                "the budget is used up before both drafters were served",
+                hint="the same command again, with a longer --budget, goes on",
+            )
+        record = run_or_take(order, lease, again=asked.again)
     tag = asked.diagnosis_id.removesuffix(f".{FIXED}")
     if tag not in store.labels(record.run_id).tags:
         store.label(record.run_id, tags=(f"+{tag}",))

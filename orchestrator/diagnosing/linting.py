@@ -4,16 +4,18 @@ It starts nothing on the host, and what it read is kept: the same diagnosis agai
 """
 
 import dataclasses
+import json
 import time
 
 from orchestrator.config import Config
 from orchestrator.diagnosing.asked import Asked
 from orchestrator.diagnosing.earlier import earlier_cost
-from orchestrator.diagnosing.keeping import asked_json, asked_of
+from orchestrator.diagnosing.keeping import asked_json
 from orchestrator.diagnosing.results import Results
 from orchestrator.diagnosis.decision.inputs import Planned
 from orchestrator.errors import HostNotReadyError
 from orchestrator.following import Tell
+from orchestrator.order import at_host
 from orchestrator.records.diagnosis import DiagnosisRecord
 from orchestrator.remote.session import HostSession
 from orchestrator.store import Store
@@ -27,18 +29,21 @@ STAGE = "lint"
 
 
 def look(asked: Asked, config: Config, session: HostSession, store: Store, tell: Tell) -> Results:
-    """The results to begin with. Raises HostError and its subclasses, StoreError, JobFileError."""
+    """The results to begin with. Raises HostError and its subclasses, StoreError, JobFileError; nothing is kept then."""
+    about = _about(asked, config, session)
     known = find_diagnosis(store.home, asked.diagnosis_id)
-    if known is None or known.host != session.name or _about(asked_of(known)) != _about(asked):
+    if known is None or known.host != session.name or known.about_json != about:
         facts, why_not = _read(asked, config, session)
         known = DiagnosisRecord(
             diagnosis_id=asked.diagnosis_id,
             created_unix_s=time.time(),
             host=session.name,
             asked_json=asked_json(asked),
+            about_json=about,
             facts=facts,
             why_not=why_not,
         )
+    results = results_of(known, asked, config, store)
     keep_diagnosis(store.home, dataclasses.replace(known, asked_json=asked_json(asked)))
     text = (
         "the two config.json and the installed SGLang's source were read"
@@ -46,7 +51,7 @@ def look(asked: Asked, config: Config, session: HostSession, store: Store, tell:
         else f"not read: {known.why_not}"
     )
     tell(Note(name=STAGE, text=text))
-    return results_of(known, asked, config, store)
+    return results
 
 
 def results_of(known: DiagnosisRecord, asked: Asked, config: Config, store: Store) -> Results:
@@ -59,10 +64,8 @@ def results_of(known: DiagnosisRecord, asked: Asked, config: Config, store: Stor
 
 def planned_of(asked: Asked, config: Config, facts: WiringFacts | None) -> Planned | None:
     """The server as it will be asked for; None where none is started for this pair. Raises JobFileError."""
-    if asked.model is None or asked.draft is None:
-        return None
     job = asked.serve(config).job
-    if not isinstance(job, BenchJob) or job.attach_url is not None:
+    if not isinstance(job, BenchJob) or job.draft is None or job.attach_url is not None:
         return None
     rule = None if facts is None else facts.rule
     return Planned(
@@ -77,15 +80,24 @@ def planned_of(asked: Asked, config: Config, facts: WiringFacts | None) -> Plann
     )
 
 
-def _about(asked: Asked) -> tuple[object, ...]:
+def _server(asked: Asked, config: Config, session: HostSession) -> BenchJob:
+    """The benchmark as this host would run it, whoever said so: a flag, a job file, eagle3.toml."""
+    job = at_host(asked.serve(config), session.name, session.host).job
+    assert isinstance(job, BenchJob)
+    return job
+
+
+def _about(asked: Asked, config: Config, session: HostSession) -> str:
     """What the look depends on."""
-    return (asked.model, asked.draft, asked.serving.get("server_python"), asked.serving.get("attach_url"))
+    job = _server(asked, config, session)
+    return json.dumps([job.model, job.draft, job.server_python, list(job.exec_prefix), job.attach_url])
 
 
 def _read(asked: Asked, config: Config, session: HostSession) -> tuple[WiringFacts | None, str | None]:
-    if planned_of(asked, config, None) is None or asked.model is None or asked.draft is None:
+    job = _server(asked, config, session)
+    if planned_of(asked, config, None) is None or job.model is None or job.draft is None:
         return None, "it takes both models' folders (--model, --draft) and a server that is still to be started"
     try:
-        return session.wiring(asked.model, asked.draft, asked.serving.get("server_python"), None), None
+        return session.wiring(job.model, job.draft, job.server_python, None, job.exec_prefix), None
     except HostNotReadyError as lacking:  # e.g. no SGLang where the drafter is tested
         return None, lacking.message

@@ -25,6 +25,8 @@ def run_or_take(order: Order, lease: Lease, *, again: bool) -> RunRecord:
     last = tries[-1]
     following = dataclasses.replace(order, run_id=attempt_id(order.run_id, len(tries) + 1))
     if not _asked_the_same(last, order, lease):
+        if is_given_up(last, lease, again=again):  # what it was asked then, nobody asks any more
+            return lease.run(following)
         return lease.go_on(order, last.spec)  # refused: the id is another job's
     if not pipeline.is_home(last, lease.store):
         was_over = _is_over(last, lease)
@@ -34,13 +36,26 @@ def run_or_take(order: Order, lease: Lease, *, again: bool) -> RunRecord:
             return lease.run(following)
         if not was_over:
             return last
-    is_over = last.state is not None and last.state.is_terminal
-    is_cut = is_cut_short(last, lease.session.host.deadline_s)
-    if not is_over or last.phase == "succeeded" or not (is_cut or again):
+    if not is_given_up(last, lease, again=again):
         return last
     why = cause_of(last.state) if last.state is not None else None
     lease.tell(Note(name="again", text=f"run {last.run_id} came to nothing ({why}): run anew as {following.run_id}"))
     return lease.run(following)
+
+
+def standing(order: Order, lease: Lease, *, again: bool) -> RunRecord | None:
+    """The stage's last try, where this laptop has it whole and nothing would be run for it; no host is asked."""
+    tries = attempts(lease.store, order.run_id)
+    if not tries or not _asked_the_same(tries[-1], order, lease) or not pipeline.is_home(tries[-1], lease.store):
+        return None
+    return None if is_given_up(tries[-1], lease, again=again) else tries[-1]
+
+
+def is_given_up(known: RunRecord, lease: Lease, *, again: bool) -> bool:
+    """Whether a try that is over came to nothing and another one follows: it was cut short, or failed with `again`."""
+    is_over = known.state is not None and known.state.is_terminal
+    came_to_nothing = is_over and known.phase != "succeeded"
+    return came_to_nothing and (again or is_cut_short(known, lease.session.host.deadline_s))
 
 
 def _is_over(known: RunRecord, lease: Lease) -> bool:

@@ -9,6 +9,7 @@ from orchestrator.diagnosing.replay import replay_job
 from orchestrator.diagnosing.results import Results
 from orchestrator.errors import JobFileError
 from orchestrator.jobfile import PlannedJob
+from remote_payload.schema import BenchJob
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,9 +32,14 @@ def _offline(asked: Asked, config: Config, _done: Results) -> PlannedJob | str:
     return asked.offline(config)
 
 
+NO_DRAFTER = "it takes the drafter's folder (--draft)"
+
+
 def _capture(asked: Asked, config: Config, _done: Results) -> PlannedJob | str:
     if asked.model is None:
         return "the target's folder was not named (--model): nobody knows how wide a state is"
+    if _lacks_drafter(asked, config):
+        return NO_DRAFTER
     try:
         return asked.capture(config)
     except JobFileError as error:
@@ -43,7 +49,13 @@ def _capture(asked: Asked, config: Config, _done: Results) -> PlannedJob | str:
 
 
 def _serve(asked: Asked, config: Config, _done: Results) -> PlannedJob | str:
-    return asked.serve(config)
+    return NO_DRAFTER if _lacks_drafter(asked, config) else asked.serve(config)
+
+
+def _lacks_drafter(asked: Asked, config: Config) -> bool:
+    """Whether a server of our own would be started without a drafter: plain decoding tells nothing of one."""
+    job = asked.serve(config).job
+    return isinstance(job, BenchJob) and job.draft is None and job.attach_url is None
 
 
 STAGES = (

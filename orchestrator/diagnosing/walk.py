@@ -9,12 +9,15 @@ from dataclasses import dataclass
 from orchestrator.config import Config
 from orchestrator.diagnosing.addressing import addressed
 from orchestrator.diagnosing.asked import Asked
+from orchestrator.diagnosing.attempts import attempts
 from orchestrator.diagnosing.budget import LEAST_S
+from orchestrator.diagnosing.concluding import concluded
 from orchestrator.diagnosing.gathering import known_of, take
 from orchestrator.diagnosing.lease import Lease
 from orchestrator.diagnosing.linting import look
 from orchestrator.diagnosing.results import Results, Skipped, failure_of
-from orchestrator.diagnosing.running import run_or_take
+from orchestrator.diagnosing.running import run_or_take, standing
+from orchestrator.diagnosing.same import require_same
 from orchestrator.diagnosing.stages import STAGES, Stage
 from orchestrator.diagnosis.decision.decide import decide
 from orchestrator.diagnosis.decision.decision import Decision
@@ -22,6 +25,7 @@ from orchestrator.diagnosis.decision.inputs import Known
 from orchestrator.errors import HostNotReadyError, JobError
 from orchestrator.following import Tell
 from orchestrator.order import Order
+from orchestrator.records import RunRecord
 from orchestrator.report.words import seconds
 from orchestrator.updates import Note
 
@@ -42,25 +46,18 @@ class Diagnosed:
 def diagnose(asked: Asked, config: Config, lease: Lease) -> Diagnosed:
     """Run the stages, on the GPUs of one lease and within its budget. Raises what `pipeline.run` does.
 
-    A stage that fails, or that this host cannot run, is told, and the next one goes on.
+    A stage that fails, or that this host cannot run, is told, and the next one goes on. Raises ClaimedError before
+    anything is written where a stage that stands was asked something else.
     """
     session, store, tell = lease.session, lease.store, lease.tell
+    require_same(asked, config, lease)
     results = look(asked, config, session, store, tell)
     known = known_of(asked, config, results, store)
     decision = decide(known)
     for stage in STAGES:
-        left_s = lease.budget.left_s
-        reason = reason_to_skip(stage, asked, decision, results, left_s)
-        planned = stage.plan(asked, config, results) if reason is None else reason
-        if isinstance(planned, str):
-            _leave_out(stage.name, planned, results, tell)
-            continue
-        tell(Note(name=stage.name, text=f"{stage.tells} ({stage.cost})"))
-        order = Order(planned=planned, run_id=asked.run_id(stage.name), deadline_s=left_s)
-        try:
-            record = run_or_take(order, lease, again=asked.again)
-        except (HostNotReadyError, JobError) as lacking:  # e.g. no SGLang where the drafter was tested, no free GPUs
-            _leave_out(stage.name, lacking.message, results, tell)
+        record = _record(stage, asked, config, decision, results, lease)
+        if isinstance(record, str):
+            _leave_out(stage.name, record, results, tell)
             continue
         take(stage.name, record, store, asked.diagnosis_id, results)
         error = failure_of(record)
@@ -69,8 +66,29 @@ def diagnose(asked: Asked, config: Config, lease: Lease) -> Diagnosed:
         known = known_of(asked, config, results, store)
         decision = decide(known)
         tell(Note(name=stage.name, text=decision.headline))
-    decision = addressed(decision, asked, session.name)
+    decision = addressed(concluded(decision, results), asked, session.name)
     return Diagnosed(asked=asked, known=known, decision=decision, results=results)
+
+
+def _record(
+    stage: Stage, asked: Asked, config: Config, decision: Decision, results: Results, lease: Lease
+) -> RunRecord | str:
+    """The stage's run, or why there is none. What is home costs nothing: it is taken also where none would be run."""
+    left_s = lease.budget.left_s
+    reason = reason_to_skip(stage, asked, decision, results, left_s)
+    if reason is not None and not attempts(lease.store, asked.run_id(stage.name)):
+        return reason
+    planned = stage.plan(asked, config, results)
+    if isinstance(planned, str):
+        return planned
+    order = Order(planned=planned, run_id=asked.run_id(stage.name), deadline_s=left_s)
+    if reason is not None:
+        return standing(order, lease, again=asked.again) or reason
+    lease.tell(Note(name=stage.name, text=f"{stage.tells} ({stage.cost})"))
+    try:
+        return run_or_take(order, lease, again=asked.again)
+    except (HostNotReadyError, JobError) as lacking:  # e.g. no SGLang where the drafter was tested, no free GPUs
+        return lacking.message
 
 
 def _leave_out(stage: str, reason: str, results: Results, tell: Tell) -> None:
@@ -82,12 +100,11 @@ def reason_to_skip(
     stage: Stage, asked: Asked, decision: Decision, results: Results, left_s: float | None
 ) -> str | None:
     """Why a stage need not, or cannot, be run now; None = run it. `left_s`: of the budget."""
-    if left_s is not None and left_s < LEAST_S:
-        return f"the budget of {seconds(asked.budget_s)} is used up"
     # Rows may show that it is mis-fed and not tell which layers are right: the trainer's word beside a capture does.
     lacks_fix = "wiring" in decision.causes and decision.fix is None and asked.trained is not None
-    if lacks_fix and stage.name == "capture":
-        return None
-    if results.records and decision.certain and not asked.deep:
+    is_wanted = asked.deep or (lacks_fix and stage.name == "capture")
+    if results.records and decision.certain and not is_wanted:
         return CERTAIN
+    if left_s is not None and left_s < LEAST_S:
+        return f"the budget of {seconds(asked.budget_s)} is used up"
     return None

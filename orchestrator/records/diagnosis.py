@@ -16,6 +16,8 @@ class DiagnosisRecord(Record):
     """As this laptop names it."""
     asked_json: str
     """Everything that was asked, as `diagnosing.keeping` writes it."""
+    about_json: str | None = None
+    """What the look at the host depended on: another one is due where it differs."""
     facts: WiringFacts | None = None
     """Both config.json and the source of the host's SGLang; None = they were not read."""
     why_not: str | None = None

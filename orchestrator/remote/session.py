@@ -143,19 +143,30 @@ class HostSession:
         request = TopRequest(nonce=new_nonce(), root=self.host.root, leases=self.host.leases)
         return self.ask("top", request, TopFrame, PROBE_S).facts
 
-    def wiring(self, model: str, draft: str, python: str | None, source: str | None) -> WiringFacts:
-        """What the SGLang of `python` (None = one that has it), or that in `source`, says of a drafter's states."""
+    def wiring(
+        self,
+        model: str,
+        draft: str,
+        python: str | None,
+        source: str | None,
+        exec_prefix: tuple[str, ...] | None = None,
+    ) -> WiringFacts:
+        """What the SGLang of `python` (None = one that has it), or that in `source`, says of a drafter's states.
+
+        `exec_prefix`: words before the server's command; None = the host's.
+        """
+        prefix = self.host.exec_prefix if exec_prefix is None else exec_prefix
         if python is None:
-            packages = () if source is not None or self.host.exec_prefix else SERVER_PACKAGES
+            packages = () if source is not None or prefix else SERVER_PACKAGES
             python = self.choose_python(packages) if packages else self.installed().python
-            python = "python3" if self.host.exec_prefix else python
+            python = "python3" if prefix else python
         request = WiringRequest(
             nonce=new_nonce(),
             root=self.host.root,
             model=model,
             draft=draft,
             python=python,
-            exec_prefix=self.host.exec_prefix,
+            exec_prefix=prefix,
             source=source,
         )
         return self.ask("wiring", request, WiringFrame, WIRING_S).facts

@@ -73,6 +73,8 @@ def whole_decision_text(found: Decision, width: int = 100) -> str:
 
 def title(found: Decision) -> str:
     """The verdict in a line; several causes are counted."""
+    if found.verdict == "cannot_tell" and found.causes:
+        return f"{WORDS[found.verdict]}: nothing was measured; foreseen: {', '.join(found.causes)}"
     more = len(found.causes) - 1
     besides = f"; also {', '.join(found.causes[1:])}" if more > 0 else ""
     sure = "" if found.certain or found.verdict in ("cannot_tell", "sound") else " (not certain yet)"

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from orchestrator.cli.diagnose import _kept, diagnose
+from orchestrator.config import Config
 from orchestrator.diagnosing.keeping import asked_json, asked_of
-from orchestrator.errors import StoreError
+from orchestrator.errors import NotFoundError, StoreError
 from orchestrator.records.diagnosis import DiagnosisRecord
 from orchestrator.store import Store
 from orchestrator.store.diagnoses import diagnosis_ids, keep_diagnosis, load_diagnosis
@@ -32,7 +33,7 @@ def flags(**given: Any) -> dict[str, Any]:
 def test_it_is_kept_as_it_was_asked(store: Store) -> None:
     assert diagnosis_ids(store.home) == ("d",)
     assert asked_of(load_diagnosis(store.home, "d")) == ABOUT
-    kept = _kept(flags(run_id="d", deep=True, budget="2m"), store)
+    kept = _kept(flags(run_id="d", deep=True, budget="2m"), store, Config())
     assert kept == dataclasses.replace(ABOUT, deep=True, budget_s=120.0)
 
 
@@ -40,7 +41,6 @@ def test_it_is_kept_as_it_was_asked(store: Store) -> None:
     "given",
     [
         {"run_id": None},
-        {"run_id": "other"},
         {"trained": "embed,2,5"},
         {"heldout": "/h"},
         {"states": "embed,2"},
@@ -49,7 +49,15 @@ def test_it_is_kept_as_it_was_asked(store: Store) -> None:
     ],
 )
 def test_what_is_said_anew_is_never_passed_over(store: Store, given: dict[str, Any]) -> None:
-    assert _kept(flags(**{"run_id": "d", **given}), store) is None
+    assert _kept(flags(**{"run_id": "d", **given}), store, Config()) is None
+
+
+def test_an_id_that_nobody_gave_is_not_found_unless_the_configuration_says_what_to_diagnose(store: Store) -> None:
+    with pytest.raises(NotFoundError, match="no diagnosis on this laptop is called: dd") as unknown:
+        _kept(flags(run_id="dd"), store, Config())
+    assert unknown.value.hint == "did you mean d?"
+    for told in ({"model": "/t"}, {"attach_url": "http://127.0.0.1:9"}):
+        assert _kept(flags(run_id="dd"), store, Config(jobs={"bench": told})) is None
 
 
 @pytest.mark.parametrize("text", ["{", "[]", "{}", '{"job_file": null, "diagnosis_id": 3}'])

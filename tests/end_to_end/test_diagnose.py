@@ -77,7 +77,7 @@ def test_the_cause_is_certain_offline_and_nothing_is_served(first: Done) -> None
 
 def test_the_same_command_again_runs_nothing(scene: Scene, first: Done) -> None:
     assert first.code == 0
-    again = scene.diagnose("d1", *scene.words(), "--json")
+    again = scene.diagnose("d1", *scene.words(), "--json", "--budget=0.1s")  # what is home costs nothing of it
     assert again.objects[-1] == first.objects[-1]
     assert {line["update"] for line in again.objects[:-1]} == {"note"}  # no connection, no launch
     tagged = json.loads(scene.laptop.run("runs", "list", "--tag", "d1", "--json").out)["runs"]
@@ -110,8 +110,19 @@ def test_the_first_look_names_the_override_and_all_is_told_again_without_the_hos
     shown = scene.diagnose("d1", "--verbose")
     assert (shown.code, "connected" in shown.err) == (0, False)
     assert "step-1 accuracy, as served" in shown.out
+    mistyped = scene.diagnose("d11")
+    assert (mistyped.code, "did you mean d1" in mistyped.err) == (6, True)
     unknown = scene.laptop.run("report", "--diagnosis", "d11", "--redact")
     assert (unknown.code, "did you mean d1" in unknown.err) == (6, True)
+
+
+def test_another_question_under_its_id_is_refused_and_leaves_it_as_it_was(scene: Scene, first: Done) -> None:
+    assert first.code == 0
+    kept = scene.laptop.store / "diagnoses" / "d1.json"
+    before = kept.read_bytes()
+    other = scene.diagnose("d1", *scene.words("/another/drafter"))
+    assert (other.code, "its stage offline has other settings (--draft)" in other.err) == (15, True), other.err
+    assert kept.read_bytes() == before
 
 
 def test_nothing_private_is_told_or_written(scene: Scene, first: Done, tmp_path: Path) -> None:
@@ -126,6 +137,18 @@ def test_nothing_private_is_told_or_written(scene: Scene, first: Done, tmp_path:
         assert "[1, 3, 4]" in text.replace("\\", "")
         assert not [word for word in ("gpu1", str(scene.story), "root@", str(tmp_path)) if word in text], text
     assert written.count("<details>") == written.count("</details>") == written.count("</summary>") > 0
+
+
+def test_the_fix_is_not_applied_where_it_cannot_be(scene: Scene, first: Done) -> None:
+    assert first.code == 0
+    attached = scene.diagnose("d1", *scene.words(), "--apply", "--attach-url=http://127.0.0.1:9")
+    assert (attached.code, "keeps its own" in attached.err) == (2, True)
+    into = scene.story / "drafter_std" / "inside"
+    refused = scene.diagnose("d1", *scene.words(), "--apply", f"--apply-into={into}")
+    assert refused.code not in (0, 70), refused.err
+    assert "WIRING" in refused.out  # the diagnosis is told all the same
+    assert "nothing was applied" in refused.out
+    assert not into.exists()
 
 
 def test_a_stage_that_fails_is_told_and_the_next_goes_on(scene: Scene, first: Done, tmp_path: Path) -> None:
@@ -180,18 +203,6 @@ def test_a_drafter_that_is_no_folder(scene: Scene) -> None:
     assert "offline (failed): run d4.offline: the draft's folder does not exist on this machine" in told
     assert "serve (failed)" in told
     assert "nothing was applied" in told
-
-
-def test_the_fix_is_not_applied_where_it_cannot_be(scene: Scene, first: Done) -> None:
-    assert first.code == 0
-    attached = scene.diagnose("d1", *scene.words(), "--apply", "--attach-url=http://127.0.0.1:9")
-    assert (attached.code, "keeps its own" in attached.err) == (2, True)
-    into = scene.story / "drafter_std" / "inside"
-    refused = scene.diagnose("d1", *scene.words(), "--apply", f"--apply-into={into}")
-    assert refused.code not in (0, 70), refused.err
-    assert "WIRING" in refused.out  # the diagnosis is told all the same
-    assert "nothing was applied" in refused.out
-    assert not into.exists()
 
 
 def test_the_fix_is_written_once_and_beside_the_drafter(scene: Scene) -> None:

@@ -1,0 +1,19 @@
+"""What the decision comes to once every stage had its turn: a verdict needs something that was measured."""
+
+import dataclasses
+
+from orchestrator.diagnosing.results import Results
+from orchestrator.diagnosis.decision.decision import Decision
+
+
+def concluded(decision: Decision, results: Results) -> Decision:
+    """The decision; where stages failed, none succeeded and nothing is certain: that it cannot tell, and what is foreseen.
+
+    What both configs show before anything runs stays among the findings.
+    """
+    measured = any(results.succeeded(name) for name in results.records)
+    if measured or not results.failures or decision.certain or decision.verdict == "cannot_tell":
+        return decision
+    failed = ", ".join(results.failures)
+    headline = f"cannot tell yet: nothing was measured, {failed} failed; foreseen: {decision.headline}"
+    return dataclasses.replace(decision, verdict="cannot_tell", headline=headline)
