@@ -4,6 +4,7 @@ from typing import Literal
 
 from remote_payload.schema.bench import ServerFacts
 from remote_payload.schema.capture_rule import CaptureRule
+from remote_payload.schema.folder import FolderFacts
 from remote_payload.schema.record import SCHEMA_VERSION, Record
 
 
@@ -74,6 +75,8 @@ class CaptureResult(Record):
     """The drafter's config.json."""
     target_config: str | None = None
     server: ServerFacts | None = None
+    draft: FolderFacts | None = None
+    """The drafter's folder as served; of a server that was up the one that it names, as it lies on this host now."""
     hidden_size: int | None = None
     """Width of one state."""
     width: int | None = None

@@ -1,13 +1,20 @@
 """Folders that a job names, looked for before a server is started: its own words for a missing one are a hub's."""
 
 import os
+from pathlib import Path
+from urllib.parse import urlsplit
 
 from remote_payload.failure import checkpoint_failure
 from remote_payload.schema.bench_job import BenchJob
+from remote_payload.schema.folder import FolderFacts
 from remote_payload.sglang_bench.command import path_of
+from remote_payload.weights import folder_facts
 
 LOCAL = ("/", "~", "./", "../")
 """How a path begins that is no name on a hub."""
+DRAFT = "speculative_draft_model_path"
+"""As `/server_info` calls the drafter's folder."""
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 def require_folders(job: BenchJob) -> None:
@@ -23,3 +30,18 @@ def require_folders(job: BenchJob) -> None:
                 f"`{name}` is not there on the server: {path_of(job, given)}",
                 hint=f"`--{name}` is a path on the host that runs the job, or a name on a hub",
             )
+
+
+def own_folder(job: BenchJob, given: str | None) -> FolderFacts | None:
+    """Of a folder that a server of ours is started with; behind an `exec_prefix` the same path may be another one."""
+    if given is None or job.exec_prefix or job.attach_url is not None or not Path(path_of(job, given)).is_dir():
+        return None
+    return folder_facts(path_of(job, given))
+
+
+def named_folder(job: BenchJob, told: object) -> FolderFacts | None:
+    """Of a folder that a server that was up names, where it is one of this host."""
+    here = urlsplit(job.attach_url or "").hostname in LOOPBACK and not job.exec_prefix
+    if not here or not isinstance(told, str) or not Path(told).is_dir():
+        return None
+    return folder_facts(told)

@@ -8,7 +8,6 @@ import platform
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from remote_payload.failure import JobFailure
 from remote_payload.gpu_choice import leased
@@ -20,8 +19,7 @@ from remote_payload.schema.folder import FolderFacts
 from remote_payload.schema.record import to_json
 from remote_payload.schema.waiting import LEASED
 from remote_payload.sglang_bench import workload
-from remote_payload.sglang_bench.command import path_of
-from remote_payload.sglang_bench.folders import require_folders
+from remote_payload.sglang_bench.folders import DRAFT, named_folder, own_folder, require_folders
 from remote_payload.sglang_bench.gpu_memory import LOOK
 from remote_payload.sglang_bench.harness import Harness, require_text
 from remote_payload.sglang_bench.installed import installed_sglang
@@ -34,11 +32,8 @@ from remote_payload.sglang_bench.sampled import Sampled
 from remote_payload.sglang_bench.server import Running, attach, start
 from remote_payload.sglang_bench.strays import Strays
 from remote_payload.sglang_bench.template import render
-from remote_payload.weights import folder_facts
 
 RESULT_NAME = "bench.json"
-DRAFT = "speculative_draft_model_path"
-LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 def run(job: BenchJob, result_folder: Path, report: Report) -> None:
@@ -94,7 +89,7 @@ class _Bench:
         self._is_rendered = False
         self._servers: list[ServerFacts] = []
         self._gpus: GpuFacts | None = None
-        self._target, self._draft = _folder(job, job.model), _folder(job, job.draft)
+        self._target, self._draft = own_folder(job, job.model), own_folder(job, job.draft)
         self._named_target: FolderFacts | None = None
         self._named_draft: FolderFacts | None = None
         self.harness = Harness(job, folder, journal, self._points.course, self._installed.bench_module)
@@ -122,7 +117,8 @@ class _Bench:
             version, model = told.get("version"), told.get("model_path")
             self._installed = SglangFacts(version=version if isinstance(version, str) else None)
             workload.require_vocabulary(self._prompts, model if isinstance(model, str) else None)
-            self._named_target, self._named_draft = _named(self._job, model), _named(self._job, told.get(DRAFT))
+            self._named_target = named_folder(self._job, model)
+            self._named_draft = named_folder(self._job, told.get(DRAFT))
             return running
         return start(self._job, one.side, number, self._folder, self._journal.pass_on)
 
@@ -177,18 +173,3 @@ class _Bench:
             warnings=tuple(self._journal.warnings),
         )
         write_atomically(self._folder / RESULT_NAME, to_json(result).encode())
-
-
-def _folder(job: BenchJob, given: str | None) -> FolderFacts | None:
-    """Of a folder on this host; behind an `exec_prefix` the same path may be another one."""
-    if given is None or job.exec_prefix or job.attach_url is not None or not Path(path_of(job, given)).is_dir():
-        return None
-    return folder_facts(path_of(job, given))
-
-
-def _named(job: BenchJob, told: object) -> FolderFacts | None:
-    """Of a folder that a server that was up names, where it is one of this host."""
-    here = urlsplit(job.attach_url or "").hostname in LOOPBACK and not job.exec_prefix
-    if not here or not isinstance(told, str) or not Path(told).is_dir():
-        return None
-    return folder_facts(told)

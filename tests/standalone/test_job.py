@@ -15,6 +15,7 @@ from remote_payload.failure import JobFailure
 from remote_payload.standalone.machine import pick_device
 from remote_payload.standalone.measure import finals
 from remote_payload.standalone.rows.teacher_look import TeacherLook
+from remote_payload.weights import folder_facts
 from tests.standalone.running import DATA, bits, run_job
 from tests.standalone.test_served_truth import miswired
 from tests.support.tiny import Tiny, write_drafter, write_rows, write_target
@@ -95,6 +96,10 @@ def test_facts_of_rows_and_machine(tmp_path):
     assert (result.device, result.threads, result.torch) == ("cpu", 1, torch.__version__)
     assert result.peak_memory_bytes > 50_000_000
     assert len(result.checkpoint.weights_sha256) == 64
+    assert (result.draft, result.target) == (
+        folder_facts(str(DATA / "drafter_embed")),
+        folder_facts(str(DATA / "target")),
+    )
     sources = {fact.name: fact.source for fact in result.checkpoint.tensors}
     assert sources["embed_tokens.weight"] == "target"
     assert sources["lm_head.weight"] == "draft"

@@ -14,6 +14,7 @@ from orchestrator.diagnosis.decision.foreseen_cost import foreseen_pays
 from orchestrator.diagnosis.decision.inputs import Known
 from orchestrator.diagnosis.decision.next_runs import NextRun, next_runs
 from orchestrator.diagnosis.decision.offline_axes import is_computing, offline_signals, weighty
+from orchestrator.diagnosis.decision.same_weights import captured_results, doubted_states
 from orchestrator.diagnosis.decision.served_axes import served_signals
 from orchestrator.diagnosis.decision.served_lengths import served_gap, wiring_cost
 from orchestrator.diagnosis.decision.serving_checks import serving_checks
@@ -36,7 +37,7 @@ def decide(known: Known) -> Decision:
     signals = (
         *offline_signals(known.offline, known.served),
         *served_signals(known),
-        *fed_signals(known),
+        *(doubted_states(known, one) for one in fed_signals(known)),
         *pays_signals(known),
         *foreseen_arguments(known),
         *foreseen_pays(known),
@@ -45,7 +46,7 @@ def decide(known: Known) -> Decision:
         signals = (*(item for item in signals if item.axis != "heldout"), *served_gap(known))
     place = place_of(signals)
     rows = rows_at(place)
-    checks = (*foreseen_checks(known), *serving_checks(known), *drift_checks(known),
+    checks = (*foreseen_checks(known), *serving_checks(known), *drift_checks(known), *captured_results(known),
               *(rule_results(known) if known.fed is None else ()))  # fmt: skip
     told = [item for row in rows if row.kind == "fault" for item in _told(known, row, signals)]
     beside = [*_leftovers(known, place), *(item for signal in signals for item in signal.findings[1:])]

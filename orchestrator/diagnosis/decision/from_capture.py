@@ -2,6 +2,7 @@
 
 import json
 
+from orchestrator.compare.served import effective
 from orchestrator.diagnosis.decision.inputs import Fed, Resolved
 from orchestrator.diagnosis.effective_capture import resolve
 from orchestrator.diagnosis.served_states import identified, judge_capture
@@ -23,6 +24,7 @@ def fed_of(found: CaptureResult, run_id: str, trained: tuple[int, ...] | None = 
         return None
     matches = [match for served in found.served if (match := identified(served)) is not None]
     rule = found.rule
+    told = None if found.server is None else effective(found.server, "speculative_draft_model_path")
     return Fed(
         run_id=run_id,
         sglang_version=found.sglang_version,
@@ -33,6 +35,8 @@ def fed_of(found: CaptureResult, run_id: str, trained: tuple[int, ...] | None = 
         worst_error=max((match.error for match in matches), default=None),
         target_class=None if rule is None else rule.target_class,
         target_layers=_layers(found.target_config),
+        draft=None if told is None else str(told),
+        draft_weights=None if found.draft is None else found.draft.weights_sha256,
     )
 
 

@@ -113,6 +113,10 @@ class Fed:
     target_layers: int | None = None
     worst_error: float | None = None
     """Largest |served - known| / |known| of the identified ones, each the median over tokens."""
+    draft: str | None = None
+    """The drafter's folder as that server tells it; None = it does not, or an older record."""
+    draft_weights: str | None = None
+    """sha256 of samples of the weights in it."""
 
 
 @dataclass(frozen=True, kw_only=True)

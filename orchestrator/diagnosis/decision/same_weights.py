@@ -17,6 +17,7 @@ from orchestrator.diagnosis.finding import CheckResult, Evidence, Subject
 from orchestrator.diagnosis.served_asked import ARGUMENTS
 from remote_payload.schema.folder import FolderFacts
 
+STATES = Subject(check="K12", title="states that the server feeds")
 FORETOLD = Subject(check="K12", title="served against predicted")
 Answer = Literal["same", "other", "unknown"]
 SHOWN = 12
@@ -57,6 +58,16 @@ def models(known: Known) -> Iterator[Model]:
         (tested.target, result.named_target if attached else result.target),
         attached=attached,
     )
+
+
+def captured_model(known: Known) -> Model | None:
+    """The drafter of the server that returned its states; None = no test, no capture, or it does not tell."""
+    fed, test = known.fed, known.offline
+    if fed is None or test is None or fed.draft is None:
+        return None
+    tested = test.measured.result
+    folder = FolderFacts(path=fed.draft, weights_sha256=fed.draft_weights)
+    return _model("drafter", (tested.checkpoint.draft, fed.draft), (tested.draft, folder), attached=False)
 
 
 def _model(
@@ -157,3 +168,25 @@ def doubted(known: Known, signal: Signal) -> Signal:
         evidence=(*model.evidence, *signal.results[0].evidence),
     )
     return Signal(axis=signal.axis, answer="untold", results=(result,))
+
+
+def doubted_states(known: Known, signal: Signal) -> Signal:
+    """What a server feeds another drafter, or one that may be another, is no word on the one that was tested."""
+    model = captured_model(known) if signal.axis == "fed" else None
+    if model is None or model.answer == "same" or (model.answer == "unknown" and signal.answer == "as_trained"):
+        return signal
+    is_other = model.answer == "other"
+    reason = "serves another drafter than the one" if is_other else "may serve another drafter than the one"
+    result = STATES.cannot_tell(
+        f"the server that returned its states {reason} that was tested: {model.served}, not {model.tested} "
+        f"({model.by})",
+        needs=f"`run capture` on {model.tested}, or `run standalone` on {model.served}",
+        evidence=model.evidence,
+    )
+    return Signal(axis="fed", answer="open", results=(result,))
+
+
+def captured_results(known: Known) -> tuple[CheckResult, ...]:
+    """A finding where the server that returned its states surely serves another drafter."""
+    model = captured_model(known)
+    return (_other(model),) if model is not None and model.answer == "other" else ()

@@ -19,6 +19,7 @@ from remote_payload.rundir import write_atomically
 from remote_payload.schema.bench import ServerFacts
 from remote_payload.schema.capture import CapturedRows, CaptureResult
 from remote_payload.schema.capture_job import CaptureJob
+from remote_payload.schema.folder import FolderFacts
 from remote_payload.schema.record import SchemaError, parse_json, to_json
 from remote_payload.schema.run import Event
 from remote_payload.served_capture.configs import config_text
@@ -26,7 +27,7 @@ from remote_payload.served_capture.fetch import Fetched, NotReturnedError, RowRe
 from remote_payload.served_capture.installed_source import installed_rule
 from remote_payload.served_capture.method import Method, choose
 from remote_payload.sglang_bench import workload
-from remote_payload.sglang_bench.folders import require_folders
+from remote_payload.sglang_bench.folders import DRAFT, named_folder, own_folder, require_folders
 from remote_payload.sglang_bench.progress import Journal, Report
 from remote_payload.sglang_bench.prompt import Prompt
 from remote_payload.sglang_bench.server import Running, attach, start
@@ -122,7 +123,8 @@ class _Capture:
         return replace(
             result,
             server=facts,
-            sglang_version=result.sglang_version or _told_version(facts),
+            sglang_version=result.sglang_version or _told(facts, "version"),
+            draft=self._draft_folder(facts),
             width=self._width,
             served=self._identifier.found() if self._identifier.rows else (),
             compared_rows=self._identifier.rows,
@@ -141,6 +143,10 @@ class _Capture:
         if not running.facts.attached:
             self._journal.phase("stop")
         return running.stop()
+
+    def _draft_folder(self, facts: ServerFacts) -> FolderFacts | None:
+        job = self._job.bench(())
+        return named_folder(job, _told(facts, DRAFT)) if facts.attached else own_folder(job, job.draft)
 
     def _split(self, running: Running, split: Split) -> CapturedRows:
         """Fetch one split's rows. Raises NotReturnedError, JobFailure(server)."""
@@ -208,10 +214,10 @@ def _require_some(made: Sequence[CapturedRows]) -> None:
         raise server_failure(f"not one of {sum(one.asked for one in made)} row(s) could be had", details=skipped[:5])
 
 
-def _told_version(facts: ServerFacts) -> str | None:
-    """The version by an attached server's own `/server_info`."""
+def _told(facts: ServerFacts, name: str) -> str | None:
+    """A word of a server's own `/server_info`."""
     with contextlib.suppress(SchemaError):
         told = parse_json(facts.server_info or "{}", "an object")
-        version = told.get("version") if isinstance(told, dict) else None
-        return version if isinstance(version, str) else None
+        word = told.get(name) if isinstance(told, dict) else None
+        return word if isinstance(word, str) else None
     return None

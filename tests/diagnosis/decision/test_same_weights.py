@@ -9,7 +9,7 @@ from orchestrator.diagnosis.decision.decide import decide
 from orchestrator.diagnosis.decision.inputs import Known
 from orchestrator.diagnosis.decision.same_weights import models
 from remote_payload.schema.folder import FolderFacts
-from tests.diagnosis.decision.scenes import served, sound
+from tests.diagnosis.decision.scenes import FED_WRONG, fed, served, sound
 
 TESTED, OTHER = "/srv/drafter", "/srv/some_other_drafter"
 
@@ -117,6 +117,27 @@ def test_where_it_is_not_known_nothing_is_certain(attached: bool) -> None:
 def test_requests_that_came_as_foretold_prove_the_weights_whatever_the_path() -> None:
     found = decide(pair(sound(), path=OTHER))
     assert (found.verdict, found.certain) == ("healthy", True)
+
+
+def captured_at(path: str, weights: str | None = None) -> Known:
+    """The story by the server's word alone: it returned other states, of a drafter at that path."""
+    known = pair(sound(fed=replace(fed(FED_WRONG), draft=path, draft_weights=weights)), digests=("aa", "aa"))
+    return replace(known, served=None, predicted=())
+
+
+def test_states_of_the_tested_drafter_are_the_servers_word() -> None:
+    for known in (captured_at(f"{TESTED}/"), captured_at(OTHER, "aa")):
+        assert decide(known).place["fed"] == "other"
+        assert "wiring" in decide(known).causes
+
+
+def test_states_that_are_fed_to_another_drafter_prove_no_wiring() -> None:
+    found = decide(captured_at(OTHER, "bb"))
+    assert (found.place["fed"], found.causes, found.fix) == ("open", ("parameters",), None)
+    assert f"the server serves another drafter than the one that was tested: {OTHER}, not {TESTED}" in found.headline
+    unknown = decide(captured_at(OTHER))
+    assert (unknown.place["fed"], unknown.causes, unknown.certain) == ("open", (), False)
+    assert f"may serve another drafter than the one that was tested: {OTHER}" in str(unknown.signals)
 
 
 def test_a_test_of_before_says_nothing_against_it() -> None:

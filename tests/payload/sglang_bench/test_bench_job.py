@@ -16,10 +16,12 @@ from remote_payload.schema.bench_machine import MachineSample
 from remote_payload.schema.record import from_json
 from remote_payload.schema.run import Event
 from remote_payload.sglang_bench import machine_samples
+from remote_payload.sglang_bench.folders import named_folder
 from remote_payload.sglang_bench.job import run
 from remote_payload.sglang_bench.plan import Start, loads, starts
 from remote_payload.sglang_bench.points import Points
 from remote_payload.sglang_bench.prompt import read_row
+from remote_payload.weights import folder_facts
 from tests.payload.sglang_bench.conftest import Site
 from tests.support.answering_server import RECORDED_META, AnsweringServer, Reply
 
@@ -106,6 +108,29 @@ def test_the_whole_job(bench: Bench) -> None:
     machine = bench.lines("machine.jsonl.gz", MachineSample)
     assert {sample.gpu for sample in machine} >= {None}
     assert all(sample.load_1min is not None for sample in machine if sample.gpu is None)
+
+
+def test_what_a_server_that_was_up_names_is_told_by_content(bench: Bench, tmp_path: Path) -> None:
+    draft = tmp_path / "some_other_drafter"
+    draft.mkdir()
+    (draft / "config.json").write_text("{}")
+    (draft / "pytorch_model.bin").write_bytes(bytes(5000))
+    bench.server.info["speculative_draft_model_path"] = str(draft)
+    result = bench.run(max_prompts=1, requests=1)
+    assert result.named_draft == folder_facts(str(draft))
+    assert result.named_draft.weights_sha256 is not None
+    assert (result.draft, result.target, result.named_target) == (None, None, None)  # /models/target is not here
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"), [({}, True), ({"attach_url": "http://gpu2:30000"}, False), ({"exec_prefix": ("env",)}, False)]
+)
+def test_only_a_server_of_this_host_names_folders_of_this_host(
+    tmp_path: Path, settings: dict[str, Any], told: bool
+) -> None:
+    job = BenchJob(**{"attach_url": "http://127.0.0.1:30000", "prompts": "p.jsonl", **settings})
+    assert (named_folder(job, str(tmp_path)) is not None) == told
+    assert named_folder(job, "lab/a-name-on-a-hub") is None
 
 
 def test_each_point_warms_up_with_other_prompts_then_flushes_then_measures(bench: Bench) -> None:
