@@ -110,7 +110,7 @@ ARROWS = {
     "expectations": {"measurements", "operands", "compare", "store", "config", "jobfile", "records", "errors"},
     "diagnosing": {"diagnosing", "diagnosis", "compare", "report", "review", "pipeline", "following", "order",
                    "operands", "jobfile", "outcome", "sweep", "remote", "store", "records", "config", "updates",
-                   "errors"},
+                   "flags", "errors"},
     "pipeline": {"order", "following", "remote", "store", "records", "config", "updates", "errors"},
     "waiting": {"jobfile", "errors"},
     "notifying": {"config", "store", "records", "errors"},

@@ -7,7 +7,7 @@ from orchestrator.diagnosis.decision.decision import Decision
 
 
 def concluded(decision: Decision, results: Results) -> Decision:
-    """The decision; where stages failed, none succeeded and nothing is certain: that it cannot tell, and what is foreseen.
+    """The decision, or, where stages failed, none succeeded, that it cannot tell.
 
     What both configs show before anything runs stays among the findings.
     """

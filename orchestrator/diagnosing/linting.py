@@ -29,7 +29,7 @@ STAGE = "lint"
 
 
 def look(asked: Asked, config: Config, session: HostSession, store: Store, tell: Tell) -> Results:
-    """The results to begin with. Raises HostError and its subclasses, StoreError, JobFileError; nothing is kept then."""
+    """The results to begin with. Raises HostError and its kin, StoreError, JobFileError; nothing is kept then."""
     about = _about(asked, config, session)
     known = find_diagnosis(store.home, asked.diagnosis_id)
     if known is None or known.host != session.name or known.about_json != about:

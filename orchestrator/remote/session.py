@@ -1,7 +1,7 @@
 """One host during one command: a link that is replaced when it breaks, and the payload that answers on it."""
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
@@ -144,22 +144,14 @@ class HostSession:
         return self.ask("top", request, TopFrame, PROBE_S).facts
 
     def wiring(
-        self,
-        model: str,
-        draft: str,
-        python: str | None,
-        source: str | None,
-        exec_prefix: tuple[str, ...] | None = None,
+        self, model: str, draft: str, python: str | None, source: str | None, exec_prefix: Sequence[str] | None = None
     ) -> WiringFacts:
-        """What the SGLang of `python` (None = one that has it), or that in `source`, says of a drafter's states.
-
-        `exec_prefix`: words before the server's command; None = the host's.
-        """
-        prefix = self.host.exec_prefix if exec_prefix is None else exec_prefix
-        if python is None:
-            packages = () if source is not None or prefix else SERVER_PACKAGES
-            python = self.choose_python(packages) if packages else self.installed().python
-            python = "python3" if prefix else python
+        """What the SGLang of `python` (None = one that has it; `exec_prefix`: the host's), or of `source`, says of states."""
+        prefix = self.host.exec_prefix if exec_prefix is None else tuple(exec_prefix)
+        if python is None and prefix:
+            python = "python3"
+        elif python is None:
+            python = self.choose_python(SERVER_PACKAGES) if source is None else self.installed().python
         request = WiringRequest(
             nonce=new_nonce(),
             root=self.host.root,
