@@ -3,6 +3,7 @@
 A gap is honest up to about 7 points of step-1 accuracy (seen on sound drafters), so the finding is not that there is
 one, but that it is surely larger than that: the lower end of the 95 % interval over rows must lie above. Where rows
 vary by 14 points and each side has 24, an honest gap of 7 is called a fault in 2.5 % of tests; one of 20 is found.
+Nor is a gap honest by its point alone: an interval that reaches a large one, as of few rows, decides nothing.
 """
 
 from dataclasses import replace
@@ -20,6 +21,7 @@ HONEST = 0.07
 SUSPECT = 0.1
 """A gap beyond it that is not surely beyond `HONEST` needs more rows before anything is said."""
 LARGE = 0.2
+"""A gap that the upper end of the interval must stay below before the gap is called honest; beyond it, serious."""
 LEAKED = 0.05
 """Share of held-out rows that may be train rows, or answer their prompts, before a small gap says nothing."""
 
@@ -74,13 +76,14 @@ def _judge(found: Gap) -> CheckResult:
     points = f"{100 * difference.value:+.1f} points of step-1 accuracy"
     if difference.low > HONEST and not found.unlike:
         return _finding(found, points, evidence)
-    if difference.value <= SUSPECT and not found.unlike:
+    small = difference.value <= SUSPECT and difference.high is not None and difference.high < LARGE
+    if small and not found.unlike:
         return GAP.passed(f"{points} from held-out to train: honest", evidence)
     if found.unlike:
         needs = "splits with alike shares of greedy and sampled responses: these two differ by 15 points by nature"
         return GAP.cannot_tell(f"{points}, but the splits hold unlike rows", needs=needs, evidence=evidence)
     return GAP.cannot_tell(
-        f"{points}, not surely more than an honest gap", needs="more rows of both", evidence=evidence
+        f"{points}, neither surely honest nor surely more", needs="more rows of both", evidence=evidence
     )
 
 

@@ -543,6 +543,15 @@ class TestGap:
         assert result.outcome == "passed"
         assert result.evidence[0].value == pytest.approx(-lift, abs=0.03)
 
+    @pytest.mark.parametrize(("count", "outcome"), [(8, "cannot_tell"), (24, "passed")])
+    def test_an_interval_that_reaches_a_large_gap_is_not_honest(self, count, outcome):
+        rows = Rows(count=count, response=12, greedy=(1.0,))
+        (result,) = gap(made_measured(rows=rows, heldout=replace(rows, lift=-0.12, seed="held-out")))
+        told = result.evidence[0]
+        assert (told.value or 0.0) <= 0.1
+        assert ((told.high or 0.0) > 0.2) == (outcome == "cannot_tell")
+        assert result.outcome == outcome
+
     @pytest.mark.parametrize(("lift", "severity"), [(-0.16, "minor"), (-0.35, "serious")])
     def test_a_gap_surely_beyond_is_a_finding(self, lift, severity):
         result = self.check(lift)
