@@ -146,11 +146,10 @@ class HostSession:
     def wiring(
         self, model: str, draft: str, python: str | None, source: str | None, exec_prefix: Sequence[str] | None = None
     ) -> WiringFacts:
-        """What the SGLang of `python` (None = one that has it; `exec_prefix`: the host's), or of `source`, says of states."""
-        prefix = self.host.exec_prefix if exec_prefix is None else tuple(exec_prefix)
-        if python is None and prefix:
-            python = "python3"
-        elif python is None:
+        """What the SGLang of `python` (None: one that has it), or in `source`, says; `exec_prefix`: None = the host's."""
+        prefix = tuple(self.host.exec_prefix if exec_prefix is None else exec_prefix)
+        python = "python3" if python is None and prefix else python
+        if python is None:
             python = self.choose_python(SERVER_PACKAGES) if source is None else self.installed().python
         request = WiringRequest(
             nonce=new_nonce(),
