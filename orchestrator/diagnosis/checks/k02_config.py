@@ -61,8 +61,8 @@ def _note(note: ConfigNote, measured: Measured) -> CheckResult:
         remedy = (whole, "vLLM serves the folder as it is")
     elif note.key.endswith(".bias") and _adds_nothing(measured.result.checkpoint):
         summary, severity = f"{summary} (they are 0 throughout: nothing is lost)", "note"
-    elif note.key == IDS and (block := _own_block(measured)):
-        remedy = (block, "keep the ids at the top for vLLM, which takes them as hidden states as they stand")
+    elif note.key == IDS and (written := _ids_remedy(measured)):
+        remedy = written
     return CONFIG.finding(
         summary,
         severity=severity,
@@ -86,25 +86,36 @@ def _is_tensor(key: str) -> bool:
 
 def served_ids(measured: Measured) -> tuple[int, ...] | None:
     """SGLang's ids of the states to serve: the best reading's where it reads well, else what config.json means."""
+    declared, states = measured.result.declared, _states_to_serve(measured)
+    return spell(states, declared.target_class, declared.target_layers).ids if states else declared.config_ids
+
+
+def _states_to_serve(measured: Measured) -> tuple[int, ...] | None:
+    """The best reading's where it reads well, else those at the top of config.json; None where neither names any."""
     declared, ranking = measured.result.declared, ranking_of(measured)
-    states = declared.ignored_top_level_ids if declared.config_ids is None else None
+    top = declared.ignored_top_level_ids if declared.config_ids is None else None
+    states = None if top is None or min(top, default=-1) < 0 else top  # an id below 0 is no state, but SGLang's own
     if ranking is not None:
         best = ranking.best
         well = (best.figures.first_step.value or 0.0) >= GOOD_FIT and best.facts.token_offset == SERVED_OFFSET
         in_order = best.facts.states is not None and list(best.facts.states) == sorted(best.facts.states)
         states = best.facts.states if well and in_order else states
-    if not states:
-        return declared.config_ids
-    return spell(states, declared.target_class, declared.target_layers).ids
+    return states
 
 
-def _own_block(measured: Measured) -> str | None:
-    """The line that says in `eagle_config` what the ids at the top mean; None where both stand or no rule is known."""
-    declared = measured.result.declared
-    if declared.config_ids is not None or not declared.ignored_top_level_ids:
+def _ids_remedy(measured: Measured) -> tuple[str, ...] | None:
+    """What to write for ids at the top: the line for `eagle_config`, the same as the fix's, and what vLLM takes there.
+
+    None where both stand, or no ids are known.
+    """
+    declared, states = measured.result.declared, _states_to_serve(measured)
+    top, ids = declared.ignored_top_level_ids, served_ids(measured)
+    if declared.config_ids is not None or not top or not states or ids is None:
         return None
-    ids = spell(declared.ignored_top_level_ids, declared.target_class, declared.target_layers).ids
-    return None if ids is None else f'"eagle_config": {json.dumps(eagle_block(ids))}'
+    block = f'"eagle_config": {json.dumps(eagle_block(ids))}'
+    if states == top:
+        return block, "keep the ids at the top for vLLM, which takes them as hidden states as they stand"
+    return block, f"for vLLM, which takes the ids at the top as hidden states as they stand: {list(states)} there"
 
 
 def _value(key: str, checkpoint: CheckpointFacts) -> tuple[Evidence, ...]:

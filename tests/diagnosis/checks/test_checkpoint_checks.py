@@ -194,12 +194,26 @@ class TestConfig:
         (finding,) = findings(config(made_measured(checkpoint_notes=(note,), checkpoint_config_json=text)))
         assert (finding.evidence[0].name, finding.evidence[0].value) == (f"`{key}` in config.json", shown)
 
-    def test_ids_at_the_top_are_spelled_for_sglang(self):
+    @pytest.mark.parametrize(
+        ("top", "readings", "ids", "also"),
+        [
+            ((0, 2, 4), (BEST, WORSE), [-1, 1, 3], "keep the ids at the top for vLLM"),
+            ((2, 4, 5), (BEST, WORSE), [-1, 1, 3], "as hidden states as they stand: [0, 2, 4] there"),
+            ((-1, 1, 3), (BEST, WORSE), [-1, 1, 3], "as hidden states as they stand: [0, 2, 4] there"),
+            ((2, 4, 5), (WORSE, SHIFTED), [1, 3, 4], "keep the ids at the top for vLLM"),
+            ((-1, 1, 3), (WORSE, SHIFTED), None, None),  # no state is -1, and nothing says which were meant
+        ],
+    )
+    def test_ids_at_the_top_are_spelled_for_sglang(self, top, readings, ids, also):
         key = "eagle_aux_hidden_state_layer_ids"
         note = ConfigNote(key=key, problem="SGLang takes its defaults", remedy="-")
-        declared = replace(made_declared((2, 4, 5), (1, 2, 3)), ignored_top_level_ids=(2, 4, 5))
-        (finding,) = findings(config(made_measured(declared=declared, checkpoint_notes=(note,))))
-        assert finding.remedy[0] == f'"eagle_config": {{"use_aux_hidden_state": true, "{key}": [1, 3, 4]}}'
+        declared = replace(made_declared((2, 4, 5), (1, 2, 3)), ignored_top_level_ids=top)
+        (finding,) = findings(config(made_measured(readings, declared=declared, checkpoint_notes=(note,))))
+        if ids is None:
+            assert finding.remedy == ("-",)
+            return
+        assert finding.remedy[0] == f'"eagle_config": {{"use_aux_hidden_state": true, "{key}": {ids}}}'
+        assert also in finding.remedy[1]
 
     def test_a_contradiction_is_told_once(self):
         flag = GraphFlag(
