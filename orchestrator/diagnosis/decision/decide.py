@@ -14,7 +14,7 @@ from orchestrator.diagnosis.decision.foreseen_cost import foreseen_pays
 from orchestrator.diagnosis.decision.inputs import Known
 from orchestrator.diagnosis.decision.next_runs import NextRun, next_runs
 from orchestrator.diagnosis.decision.offline_axes import is_computing, offline_signals, weighty
-from orchestrator.diagnosis.decision.same_weights import captured_results, doubted_states
+from orchestrator.diagnosis.decision.same_weights import captured_results, doubted_states, doubts
 from orchestrator.diagnosis.decision.served_axes import served_signals
 from orchestrator.diagnosis.decision.served_lengths import served_gap, wiring_cost
 from orchestrator.diagnosis.decision.serving_checks import serving_checks
@@ -155,6 +155,7 @@ def _also(known: Known, rows: Sequence[Row], signals: Sequence[Signal]) -> Itera
     for signal in signals:
         if signal.answer == "as_predicted":
             yield signal.results[0].summary
+    yield from doubts(signals)
     if known.served is not None:
         for item in known.served.diagnosis.findings:
             if _is_measuring(item) and weighty(item):

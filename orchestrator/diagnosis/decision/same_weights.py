@@ -14,10 +14,9 @@ from orchestrator.compare.served import effective
 from orchestrator.diagnosis.decision.axes import Signal
 from orchestrator.diagnosis.decision.inputs import Known
 from orchestrator.diagnosis.finding import CheckResult, Evidence, Subject
-from orchestrator.diagnosis.served_asked import ARGUMENTS
 from remote_payload.schema.folder import FolderFacts
 
-STATES = Subject(check="K12", title="states that the server feeds")
+WEIGHTS = Subject(check="K13", title="served weights")
 FORETOLD = Subject(check="K12", title="served against predicted")
 Answer = Literal["same", "other", "unknown"]
 SHOWN = 12
@@ -125,7 +124,7 @@ def weights_results(known: Known, signals: Sequence[Signal]) -> tuple[CheckResul
             found.append(_other(model))
         elif model.answer == "unknown" and not as_foretold:
             found.append(
-                ARGUMENTS.cannot_tell(
+                WEIGHTS.cannot_tell(
                     f"whether the server serves the {model.what} that was tested is not known: {model.served} is "
                     f"served, {model.tested} was tested ({model.by})",
                     needs=f"`run standalone` and `run bench` on one folder of the {model.what}, on the server's host",
@@ -136,7 +135,7 @@ def weights_results(known: Known, signals: Sequence[Signal]) -> tuple[CheckResul
 
 
 def _other(model: Model) -> CheckResult:
-    return ARGUMENTS.finding(
+    return WEIGHTS.finding(
         f"the server serves another {model.what} than the one that was tested: {model.served}, not {model.tested} "
         f"({model.by})",
         severity="fatal",
@@ -177,7 +176,7 @@ def doubted_states(known: Known, signal: Signal) -> Signal:
         return signal
     is_other = model.answer == "other"
     reason = "serves another drafter than the one" if is_other else "may serve another drafter than the one"
-    result = STATES.cannot_tell(
+    result = WEIGHTS.cannot_tell(
         f"the server that returned its states {reason} that was tested: {model.served}, not {model.tested} "
         f"({model.by})",
         needs=f"`run capture` on {model.tested}, or `run standalone` on {model.served}",
@@ -190,3 +189,10 @@ def captured_results(known: Known) -> tuple[CheckResult, ...]:
     """A finding where the server that returned its states surely serves another drafter."""
     model = captured_model(known)
     return (_other(model),) if model is not None and model.answer == "other" else ()
+
+
+def doubts(signals: Sequence[Signal]) -> Iterator[str]:
+    """In words, what is not known of the weights that were served."""
+    for item in (one for signal in signals for one in signal.results):
+        if item.title == WEIGHTS.title and item.outcome == "cannot_tell":
+            yield item.summary
