@@ -95,6 +95,7 @@ def diagnose(host_name: str, **flags: Any) -> None:
     from orchestrator.diagnosing.budget import Budget
     from orchestrator.diagnosing.lease import Lease, waited_before
     from orchestrator.diagnosing.private import redaction_before
+    from orchestrator.store.diagnoses import going_on
     from orchestrator.waiting import same_gpus
 
     if flags["apply_into"] is not None and not flags["applies"]:
@@ -112,6 +113,7 @@ def diagnose(host_name: str, **flags: Any) -> None:
     private = redaction_before(asked, host_name, settings) if flags["redact"] else None
     applied: Applied | Eagle3Error | None = None
     with (
+        going_on(store.home, asked.diagnosis_id),
         watching(as_json=flags["as_json"]) as all_told,
         nothing_private(all_told, private) as tell,
         open_session(host_name, tell, accept_new=flags["accept_new"]) as session,

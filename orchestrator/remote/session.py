@@ -146,7 +146,7 @@ class HostSession:
     def wiring(
         self, model: str, draft: str, python: str | None, source: str | None, exec_prefix: Sequence[str] | None = None
     ) -> WiringFacts:
-        """What the SGLang of `python` (None: one that has it), or in `source`, says; `exec_prefix`: None = the host's."""
+        """What the SGLang of `python` (None: one that has it), or of `source`, says. `exec_prefix` None: the host's."""
         prefix = tuple(self.host.exec_prefix if exec_prefix is None else exec_prefix)
         python = "python3" if python is None and prefix else python
         if python is None:

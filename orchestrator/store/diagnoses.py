@@ -1,12 +1,14 @@
 """`diagnoses/<id>.json`: the diagnoses that were asked for from this laptop."""
 
 import difflib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from orchestrator.errors import NotFoundError, StoreError
+from orchestrator.errors import ClaimedError, NotFoundError, StoreError
 from orchestrator.records import read_record, record_bytes
 from orchestrator.records.diagnosis import DiagnosisRecord
-from orchestrator.store.files import names_in, read_text, write
+from orchestrator.store.files import names_in, read_text, translated, write
 from remote_payload.rundir import RUN_ID_PATTERN
 
 SUFFIX = ".json"
@@ -33,6 +35,31 @@ def load_diagnosis(home: Path, diagnosis_id: str) -> DiagnosisRecord:
 def keep_diagnosis(home: Path, record: DiagnosisRecord) -> None:
     """Write it in place of what is there. Raises StoreError."""
     write(_path(home, record.diagnosis_id), record_bytes(record))
+
+
+@contextmanager
+def going_on(home: Path, diagnosis_id: str) -> Iterator[None]:
+    """Nobody else on this laptop goes on with this diagnosis for as long as the block lasts; the kernel frees it too.
+
+    Raises ClaimedError, StoreError.
+    """
+    from filelock import FileLock, Timeout  # noqa: PLC0415 - 14 ms that a report does not need
+
+    path = home / "diagnoses" / f".{diagnosis_id}.lock"
+    lock = FileLock(path, mode=0o600)
+    with translated("lock", path.parent):
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            raise ClaimedError(
+                f"another command on this laptop is at diagnosis {diagnosis_id}",
+                hint=f"wait for it, or see what is home: eagle3-remote report --diagnosis {diagnosis_id}",
+            ) from None
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def diagnosis_ids(home: Path) -> tuple[str, ...]:

@@ -9,10 +9,10 @@ import pytest
 from orchestrator.cli.diagnose import _kept, diagnose
 from orchestrator.config import Config
 from orchestrator.diagnosing.keeping import asked_json, asked_of
-from orchestrator.errors import NotFoundError, StoreError
+from orchestrator.errors import ClaimedError, NotFoundError, StoreError
 from orchestrator.records.diagnosis import DiagnosisRecord
 from orchestrator.store import Store
-from orchestrator.store.diagnoses import diagnosis_ids, keep_diagnosis, load_diagnosis
+from orchestrator.store.diagnoses import diagnosis_ids, going_on, keep_diagnosis, load_diagnosis
 from tests.diagnosing.test_stages import asked
 
 ABOUT = dataclasses.replace(asked(), job_file=Path("/jobs/b.toml"), trained="embed,2,4")
@@ -65,3 +65,15 @@ def test_what_cannot_be_read_says_so(store: Store, text: str) -> None:
     record = dataclasses.replace(load_diagnosis(store.home, "d"), asked_json=text)
     with pytest.raises(StoreError, match="what diagnosis d was asked cannot be read"):
         asked_of(record)
+
+
+def test_two_commands_are_never_at_one_diagnosis(store: Store) -> None:
+    with going_on(store.home, "d"), going_on(store.home, "e"):
+        with (
+            pytest.raises(ClaimedError, match="another command on this laptop is at diagnosis d"),
+            going_on(store.home, "d"),
+        ):
+            pass
+        assert diagnosis_ids(store.home) == ("d",)
+    with going_on(store.home, "d"):
+        pass

@@ -182,8 +182,10 @@ def test_a_stage_that_fails_is_told_and_the_next_goes_on(scene: Scene, first: Do
 
 
 def test_too_little_to_tell(scene: Scene, tmp_path: Path) -> None:
-    nothing = scene.diagnose("d2", *scene.words(), "--budget=0.1s")
+    nothing = scene.diagnose("d2", *scene.words(), "--budget=0.1s", "--redact")
     assert nothing.code == 3, nothing.err
+    assert "connected: HOST-" in nothing.err
+    assert not [word for word in ("gpu1", str(scene.story), "root@") if word in nothing.out + nothing.err]
     assert "offline, capture, replay, serve: left out, the budget of 0.10 s is used up" in nothing.out
     prompts = tmp_path / "prompts.jsonl"
     prompts.write_text('{"input_ids": [5, 6, 7], "n_prompt_tokens": 2}\n')
