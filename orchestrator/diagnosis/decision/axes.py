@@ -15,6 +15,7 @@ Axis = Literal[
     "served_train",
     "served_heldout",
     "fed",
+    "trainer",
     "arguments",
     "pays",
 ]
@@ -24,8 +25,10 @@ Answer = str
 _SERVED: Mapping[Answer, str] = {
     "as_predicted": "on these prompts the server accepts what the walk foretells, within its margin",
     "below": "surely less than foretold",
+    "little_below": "in float32, where nothing should differ, surely less than foretold, by no more than the margin",
     "above": "surely more than foretold",
-    "dead": "nothing it drafts is accepted, and that was not foretold",
+    "as_other": "the server accepts, request by request, what was foretold of other states than it is said to feed",
+    "dead": "nothing it drafts is accepted, and nothing was foretold",
     "open": "served and foretold, and the interval of the difference decides nothing",
     "untold": "served, and nothing was foretold of this text and these states, or no walk follows it",
     "unknown": "these prompts were not served",
@@ -45,8 +48,10 @@ AXES: Mapping[Axis, Mapping[Answer, str]] = {
     "feeding": {
         "as_trained": "by SGLang's rule it is fed the states that it reads best",
         "mis_fed": "it surely reads other states, or another token, better than those that it would be fed",
+        "suspected": "it surely reads other states better, but none well",
         "poor": "no reading predicts much",
-        "open": "the readings' intervals overlap, or the rule or the rows' labels are not known",
+        "open": "the readings' intervals overlap, or the rows are not to be trusted",
+        "uncompared": "the rows lack a state that it would be fed, or their labels, or SGLang's rule, are not known",
         "unknown": "no standalone test",
     },
     "computing": {
@@ -68,10 +73,16 @@ AXES: Mapping[Axis, Mapping[Answer, str]] = {
         "as_trained": "the running server returned the very states that it was trained on",
         "other": "the running server returned other states",
         "unlike": "it returned states that are like none of the captured ones",
+        "partly": "some are those that it was trained on, and some are like none of the captured ones",
         "open": "it returned states, and what the drafter was trained on is not known",
         "source_right": "the installed source captures the states it was trained on; the running server was not asked",
         "source_wrong": "the installed source captures other states; the running server was not asked",
         "unknown": "the running server was not asked, or cannot return them",
+    },
+    "trainer": {
+        "agrees": "nothing that was read speaks against its trainer's word for the states it was trained on",
+        "contradicts": "it reads other states well, and best, than its trainer says",
+        "unknown": "nobody said",
     },
     "arguments": {
         "as_asked": "the server runs with what it was asked for",
@@ -82,7 +93,8 @@ AXES: Mapping[Axis, Mapping[Answer, str]] = {
     "pays": {
         "pays": "speculation is surely faster than plain decoding",
         "mendable": "surely slower, but surely faster with the accept length that the best reading has",
-        "loses": "surely slower: the accept length is below the step cost r",
+        "mend_open": "surely slower; whether a mended one is above the step cost r is not known, or not sure",
+        "loses": "surely slower: the accept length is below the step cost r, and no mended one would be above it",
         "cannot": "no accept length that this draft can have is above the step cost r",
         "foreseen_loses": "not measured; by a known step cost no accept length that it has, or can have, is above r",
         "foreseen_pays": "not measured; by a known step cost the accept length that the best reading has is above r",

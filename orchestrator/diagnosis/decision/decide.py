@@ -14,11 +14,12 @@ from orchestrator.diagnosis.decision.foreseen_cost import foreseen_pays
 from orchestrator.diagnosis.decision.inputs import Known
 from orchestrator.diagnosis.decision.next_runs import NextRun, next_runs
 from orchestrator.diagnosis.decision.offline_axes import is_computing, offline_signals, weighty
+from orchestrator.diagnosis.decision.row import Row
 from orchestrator.diagnosis.decision.same_weights import captured_results, doubted_states, doubts
 from orchestrator.diagnosis.decision.served_axes import served_signals
 from orchestrator.diagnosis.decision.served_lengths import served_gap, wiring_cost
 from orchestrator.diagnosis.decision.serving_checks import serving_checks
-from orchestrator.diagnosis.decision.table import Row, rows_at
+from orchestrator.diagnosis.decision.table import rows_at
 from orchestrator.diagnosis.diagnose import SEVERITIES
 from orchestrator.diagnosis.finding import Cause, CheckResult
 from orchestrator.diagnosis.served_asked import ARGUMENTS
@@ -62,7 +63,7 @@ def decide(known: Known) -> Decision:
     verdict: Verdict = "healthy" if healthy else causes[0] if causes else "sound" if sound else "cannot_tell"
     return Decision(
         verdict=verdict,
-        headline=_headline(verdict, findings, signals, runs),
+        headline=_headline(verdict, findings, signals, rows, runs),
         findings=findings,
         causes=causes,
         also=tuple(_also(known, rows, signals)),
@@ -163,18 +164,30 @@ def _also(known: Known, rows: Sequence[Row], signals: Sequence[Signal]) -> Itera
 
 
 def _headline(
-    verdict: Verdict, findings: Sequence[CheckResult], signals: Sequence[Signal], runs: Sequence[NextRun]
+    verdict: Verdict,
+    findings: Sequence[CheckResult],
+    signals: Sequence[Signal],
+    rows: Sequence[Row],
+    runs: Sequence[NextRun],
 ) -> str:
-    """Every cause once, each with its weightiest finding; or what was seen, and what to run."""
+    """Every cause once, each with its weightiest finding, and what contradicts; or what was seen, and what to run."""
     if verdict in ("healthy", "sound"):
         told = [item.summary for axis in _HEALTHY for s in signals if s.axis == axis for item in s.results[:1]]
         return f"{verdict}: {'; '.join(told)}"
     first = {item.cause: item for item in reversed(findings) if weighty(item)}
-    named = [item for item in findings if first.get(item.cause) is item]
+    named = [f"{item.cause}: {item.summary}" for item in findings if first.get(item.cause) is item]
+    against = [
+        f"contradiction: {s.results[0].summary}"
+        for row in rows
+        if row.kind == "ask" and row.bars_fix
+        for s in signals
+        if s.axis == row.tells[0] and s.results
+    ]
     if named:
-        return "; ".join(f"{item.cause}: {item.summary}" for item in named)
+        return "; ".join([*named, *against[:1]])
     seen = [f"{signal.axis.replace('_', ' ')} {signal.answer.replace('_', ' ')}" for signal in signals]
     known = f"no fault is proven ({', '.join(seen)})" if seen else "nothing was measured"
+    known = against[0] if against else known
     return f"cannot tell yet: {known}; next: {runs[0].what}" if runs else f"cannot tell: {known}"
 
 

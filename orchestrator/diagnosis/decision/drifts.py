@@ -1,17 +1,18 @@
 """K18: acceptance by context length and output position; by server age, and K19, beside them.
 
-Text differs with context and position by itself, so those two only ever note. A prompt, or a conversation, is one
-sample however often it was asked.
+Text differs with context and position by itself, so those two only ever note; but where the same weights over the same
+text do not fall offline, it is the server that does. A prompt, or a conversation, is one sample however often asked.
 """
 
 import json
 from collections.abc import Iterator, Sequence
 
 from orchestrator.compare.served_acceptance import samples_of
-from orchestrator.compare.stats import paired_difference, unpaired_difference
+from orchestrator.compare.stats import MIN_ROWS, Estimate, paired_difference, unpaired_difference
 from orchestrator.diagnosis.decision.falls import judged
+from orchestrator.diagnosis.decision.foretold import compare
 from orchestrator.diagnosis.decision.inputs import Known, Offline
-from orchestrator.diagnosis.decision.server_age import by_age
+from orchestrator.diagnosis.decision.server_age import AGED, by_age
 from orchestrator.diagnosis.finding import CheckResult, Severity, Subject, count, figure
 from orchestrator.diagnosis.samples import has_drafts, length_of, sample_of, sums_by_sample
 from orchestrator.diagnosis.served_sampled import SAMPLING
@@ -43,18 +44,29 @@ def drift_checks(known: Known) -> Iterator[CheckResult]:
         return
     lowest = min(loads, key=lambda item: (item.concurrency is None, item.concurrency or 0))
     contents = samples_of(served.result.workload)
-    yield by_context(lowest.requests, longest_context(known.offline), contents)
+    longest = longest_context(known.offline)
+    yield by_context(lowest.requests, longest, contents, beside_foretold(known, longest))
     yield by_position(lowest.requests, contents)
     yield by_age(lowest, greedy=served.result.workload.temperature == 0, contents=contents, known=known)
     yield from [item for item in served.diagnosis.results if item.check == SAMPLING.check] or [_NOT_SAMPLED]
 
 
-def by_context(requests: Sequence[RequestSample], longest: int | None, contents: Sequence[str] = ()) -> CheckResult:
-    """The longest third of the prompts against the shortest; `longest`: what the drafter's config allows."""
+def by_context(
+    requests: Sequence[RequestSample],
+    longest: int | None,
+    contents: Sequence[str] = (),
+    beside: Estimate | None = None,
+) -> CheckResult:
+    """The longest third of the prompts against the shortest; `longest`: what the drafter's config allows.
+
+    `beside`: served minus foretold, of the requests beyond `longest` minus those within; None = not known.
+    """
     told = [item for item in requests if item.prompt_tokens is not None and has_drafts(item)]
     beyond = [] if longest is None else [item for item in told if _total(item) > longest]
     if beyond and longest is not None:
-        return _beyond(beyond, [item for item in told if _total(item) <= longest], longest, contents)
+        within = [item for item in told if _total(item) <= longest]
+        sums = (length_of(sums_by_sample(some, contents)) for some in (beyond, within))
+        return _beyond((len(beyond), len(told)), longest, unpaired_difference(*sums), beside)
     tokens = {item.prompt: item.prompt_tokens or 0 for item in told}
     ordered = sorted(tokens, key=lambda prompt: tokens[prompt])
     third = len(ordered) // 3
@@ -73,21 +85,42 @@ def by_context(requests: Sequence[RequestSample], longest: int | None, contents:
     return judged(CONTEXT, unpaired_difference(*sides), what, (_MINOR, LARGE, _LONGER), limits)
 
 
-def _beyond(
-    beyond: Sequence[RequestSample], within: Sequence[RequestSample], longest: int, contents: Sequence[str]
-) -> CheckResult:
-    """Requests longer than the drafter's config allows; only where they surely accept less is that a cause."""
-    difference = unpaired_difference(*(length_of(sums_by_sample(some, contents)) for some in (beyond, within)))
+def beside_foretold(known: Known, longest: int | None) -> Estimate | None:
+    """Served minus foretold, requests beyond `longest` minus those within; None = too few were foretold."""
+    served = known.served
+    for one in () if served is None or longest is None else served.splits:
+        predicted = known.foretold(one.split, "as served")
+        if predicted is None or served is None or longest is None:
+            continue
+        told = [item for item in one.requests if item.prompt_tokens is not None]
+        parts = [[item for item in told if (_total(item) > longest) is beyond] for beyond in (True, False)]
+        steps = served.figures.draft.num_steps
+        found = [compare(predicted, some, steps, exact=False) for some in parts]
+        if min(side.prompts for side in found) >= MIN_ROWS:
+            return unpaired_difference(*(side.difference for side in found))
+    return None
+
+
+def _beyond(counts: tuple[int, int], longest: int, difference: Estimate, beside: Estimate | None) -> CheckResult:
+    """`counts` requests, of all, longer than the drafter's config allows; a cause only where offline they do not fall.
+
+    Longer text may be harder text, so that they accept less says nothing by itself.
+    """
     falls = difference.high is not None and difference.high < 0
-    told = len(beyond) + len(within)
+    served = falls and beside is not None and beside.high is not None and beside.high < 0
+    served = served and beside is not None and (beside.value or 0.0) < -AGED
+    shared = falls and beside is not None and beside.low is not None and beside.low > -AGED
+    less = f", and accept {-(difference.value or 0.0):.2f} less" if falls else ""
+    why = ", which the same weights do not offline" if served else ", as was foretold of their text" if shared else ""
     return CONTEXT.finding(
-        f"{len(beyond)} of {told} requests are longer than the {longest} tokens that the drafter's config allows"
-        + (f", and accept {-(difference.value or 0.0):.2f} less" if falls else ""),
-        severity="serious" if falls else "minor",
-        cause="generalization",
+        f"{counts[0]} of {counts[1]} requests are longer than the {longest} tokens that the drafter's config "
+        f"allows{less}{why}",
+        severity="serious" if served else "note" if shared else "minor",
+        cause="engine" if served else "generalization",
         evidence=(
-            count("requests beyond it", len(beyond), told),
+            count("requests beyond it", *counts),
             figure("accept length, beyond it minus within", difference, "tokens"),
+            *(() if beside is None else (figure("the same, served minus foretold", beside, "tokens"),)),
         ),
         remedy=("raise max_position_embeddings only if it was trained so far; else train on contexts so long",),
         refuted_by="the same accept length on the longest requests",

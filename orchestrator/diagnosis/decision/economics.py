@@ -13,6 +13,8 @@ from orchestrator.compare.served import Draft, PairedLoad
 from orchestrator.compare.stats import Estimate, bounded, pooled_ratio
 from orchestrator.diagnosis.decision.axes import Answer, Signal
 from orchestrator.diagnosis.decision.inputs import SPLITS, Known, Served
+from orchestrator.diagnosis.decision.offline_axes import weighty
+from orchestrator.diagnosis.decision.served_axes import served_signals
 from orchestrator.diagnosis.finding import CheckResult, Evidence, Subject, figure
 from orchestrator.diagnosis.served_verdict import ServedVerdict
 
@@ -30,6 +32,8 @@ class Economics:
     draft: Draft
     mended: Estimate | None
     """Accept length of the best reading; None = not foretold, or the served one is the best."""
+    to_mend: bool
+    """Whether a fault is known that lowers the accept length."""
     foretold: Prediction | None
     """The best reading at every depth by a known step cost; None = nobody said what a step costs."""
 
@@ -44,8 +48,12 @@ class Economics:
         low, high = pairing.step_cost_low, pairing.step_cost_high
         if low is not None and ceiling is not None and low >= ceiling:
             return "cannot"
-        mended = None if self.mended is None else self.mended.low
-        return "mendable" if mended is not None and high is not None and mended > high else "loses"
+        mended = self.mended
+        if mended is None or mended.low is None or mended.high is None or low is None or high is None:
+            return "mend_open" if self.to_mend else "loses"
+        if mended.low > high:
+            return "mendable"
+        return "loses" if mended.high < low else "mend_open"
 
 
 def economics(known: Known) -> Economics | None:
@@ -55,7 +63,26 @@ def economics(known: Known) -> Economics | None:
         return None
     pairs = served.figures.pairs
     lowest = min(pairs, key=lambda item: (item.spec.concurrency is None, item.spec.concurrency or 0))
-    return Economics(load=lowest, draft=served.figures.draft, mended=mended_length(known), foretold=every_depth(known))
+    lost = any(signal.answer in ("below", "little_below") for signal in served_signals(known))
+    to_mend = lost or _is_to_be_mended(known)
+    return Economics(
+        load=lowest,
+        draft=served.figures.draft,
+        mended=mended_length(known, lost=lost) if to_mend else None,
+        to_mend=to_mend,
+        foretold=every_depth(known),
+    )
+
+
+def _is_to_be_mended(known: Known) -> bool:
+    """Whether the drafter's own files, its feeding or its computing have a fault that lowers the accept length."""
+    offline, fed = known.offline, known.fed
+    if fed is not None and known.trained is not None and fed.states != known.trained:
+        return True
+    if offline is None:
+        return False
+    broken = any(item.cause == "loading" and weighty(item) for item in offline.diagnosis.findings)
+    return broken or offline.wiring.best is not offline.wiring.declared
 
 
 def every_depth(known: Known) -> Prediction | None:
@@ -83,18 +110,19 @@ def depth_words(found: Prediction) -> str:
     return f"by r = {cost.words} ({cost.source or 'given'}) {told[found.pays]}: at best {best}, read as it reads best"
 
 
-def mended_length(known: Known) -> Estimate | None:
-    """What the best reading would accept with as many steps: on served text, held-out first, else on its own rows."""
+def mended_length(known: Known, *, lost: bool) -> Estimate | None:
+    """What the best reading would accept with as many steps: on served text, held-out first, else on its own rows.
+
+    `lost`: whether the server loses drafts; then only what was walked of the served text tells.
+    """
     steps = None if known.served is None else known.served.figures.draft.depth
     offline = known.offline
-    if offline is not None and offline.wiring.best is offline.wiring.declared:
-        return None
     for split in reversed(SPLITS):
         found = known.foretold(split, "best")
         if found is not None and found.requests and steps is not None:
             sums = [(item.verifies + item.accepted, item.verifies) for item in found.requests]
             return bounded(pooled_ratio([a for a, _ in sums], [b for _, b in sums]), 1, steps + 1)
-    if offline is None:
+    if offline is None or lost:
         return None
     figures = offline.wiring.best.figures
     return figures.accept_length_walk if figures.steps == steps else None
@@ -117,6 +145,10 @@ def _result(found: Economics, served: Served) -> CheckResult:
     answer, evidence = found.answer, _evidence(found)
     if answer == "pays":
         return ECONOMICS.passed(f"faster than plain decoding, {_speed(found)}; {break_even_words(found)}", evidence)
+    if answer == "mend_open":
+        text = f"{break_even_words(found)}; measured {_speed(found)}: whether it pays once mended is open"
+        needs = "the walk of the best reading over what is served, more repeats and prompts"
+        return ECONOMICS.cannot_tell(text, needs=needs, evidence=evidence)
     if answer == "open":
         return ECONOMICS.cannot_tell(f"{_speed(found)}: {_undecided(found)}", needs="more --repeats", evidence=evidence)
     if answer == "mendable":
@@ -155,7 +187,7 @@ def break_even_words(found: Economics) -> str:
     mended = ""
     if found.mended is not None and found.mended.value is not None and found.answer != "mendable":
         mended = f", {found.mended.value:.2f} foretold once mended"
-    pays = "pays above" if found.answer in ("pays", "mendable") else "cannot pay below"
+    pays = "pays above" if found.answer in ("pays", "mendable", "mend_open") else "cannot pay below"
     return f"speculation {pays} accept length {at} at this step cost (now {now}{ceiling}{mended})"
 
 

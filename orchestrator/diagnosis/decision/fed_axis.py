@@ -10,6 +10,7 @@ from orchestrator.diagnosis.sglang_config import eagle_block
 from orchestrator.diagnosis.sglang_ids import spell
 
 SERVED_STATES = Subject(check="K12", title="states that the server feeds")
+TRAINED = Subject(check="K5", title="trainer's word against what is read best")
 RESOLVER = Subject(check="K6", title="rule against running server")
 
 IDENTIFIED = 0.2
@@ -19,14 +20,19 @@ differ by 0.3 and more, one state in 16 bits from itself by about 0.01."""
 
 def fed_signals(known: Known) -> Iterator[Signal]:
     """What the running server returned, or what its source says; none where there is neither."""
+    yield from _trainers(known)
     fed, trained = known.fed, known.trained
     if fed is None:
         yield from _by_source(known)
         return
     rule = tuple(rule_results(known))
+    words = [] if known.disputed is None or trained is None else [known.disputed, trained]
+    if not all(_is_other(fed, word) for word in words):
+        trained = None  # it feeds what one of the two proofs names, and neither is believed
     if trained is None:
         needs = "`--trained` with the states it was trained on, or a standalone test that reads them"
-        text = f"the server feeds {layers(fed.states)}; what the drafter was trained on is not known"
+        lack = "not known" if known.disputed is None else "disputed"
+        text = f"the server feeds {layers(fed.states)}; what the drafter was trained on is {lack}"
         yield Signal(
             axis="fed",
             answer="open",
@@ -45,20 +51,46 @@ def fed_signals(known: Known) -> Iterator[Signal]:
             results=(SERVED_STATES.passed(text, _evidence(fed, trained)), *rule),
         )
         return
-    identified = [state for state in fed.states if state is not None]
-    contradicts = len(fed.states) != len(trained) or any(
-        state is not None and state != wanted for state, wanted in zip(fed.states, trained, strict=False)
-    )
-    if contradicts and identified:
+    if _is_other(fed, trained):
         yield Signal(axis="fed", answer="other", results=(_other(known, fed, trained), *rule))
         return
-    yield Signal(axis="fed", answer="unlike", results=(_unlike(fed, trained), *rule))
+    answer = "unlike" if set(fed.states) == {None} else "partly"
+    yield Signal(axis="fed", answer=answer, results=(_unlike(fed, trained), *rule))
+
+
+def _is_other(fed: Fed, trained: Sequence[int]) -> bool:
+    """Whether a state that is surely a captured one is not the one it was trained on there."""
+    identified = any(state is not None for state in fed.states)
+    pairs = zip(fed.states, trained, strict=False)
+    return identified and (
+        len(fed.states) != len(trained) or any(state is not None and state != wanted for state, wanted in pairs)
+    )
+
+
+def _trainers(known: Known) -> Iterator[Signal]:
+    """The trainer's word beside what was read; none where nobody said."""
+    if known.word is None:
+        return
+    said, read = layers(known.word), known.disputed
+    evidence = [Evidence(name="trained on, by its trainer", value=said)]
+    if read is None:
+        told = TRAINED.passed(f"trained on {said}, by its trainer", tuple(evidence))
+        yield Signal(axis="trainer", answer="agrees", results=(told,))
+        return
+    held = known.offline.measured.result.rows.states if known.offline is not None else None
+    missing = tuple(state for state in known.word if held is not None and state not in held)
+    lack = f" ({layers(missing)} not in these rows)" if missing else ""
+    text = f"`--trained` says {said}{lack}, and of what the rows hold it reads {layers(read)} best, and well"
+    evidence.append(Evidence(name="states that it reads best", value=layers(read)))
+    needs = "the word corrected (hidden_states indices: 0 = embed, i = output of layer i-1), or rows checked for labels"
+    unsure = TRAINED.cannot_tell(text, needs=needs, evidence=tuple(evidence))
+    yield Signal(axis="trainer", answer="contradicts", results=(unsure,))
 
 
 def _by_source(known: Known) -> Iterator[Signal]:
     """Where the server was not asked: what the installed source captures, beside what was trained."""
     resolved, trained = known.resolved, known.trained
-    if resolved is None or resolved.states is None or trained is None:
+    if resolved is None or resolved.states is None or trained is None or known.disputed is not None:
         return
     rule = tuple(rule_results(known))
     if resolved.states == trained:
@@ -112,13 +144,19 @@ def layers(states: Sequence[int | None]) -> str:
 
 def _other(known: Known, fed: Fed, trained: Sequence[int]) -> CheckResult:
     return SERVED_STATES.finding(
-        f"fc is fed with {layers(fed.states)} instead of {layers(trained)}",
+        f"fc is fed with {layers(fed.states)} instead of {layers(trained)}{_or_else(known)}",
         severity="serious",
         cause="wiring",
         evidence=_evidence(fed, trained),
-        remedy=spelled(known, tuple(trained)),
+        remedy=("find out first which states it was trained on",)
+        if known.disputed is not None
+        else spelled(known, tuple(trained)),
         refuted_by="the states of the running server equal to those that it was trained on",
     )
+
+
+def _or_else(known: Known) -> str:
+    return "" if known.disputed is None else f", by its trainer, or of {layers(known.disputed)}, which it reads best"
 
 
 def _unlike(fed: Fed, trained: Sequence[int]) -> CheckResult:

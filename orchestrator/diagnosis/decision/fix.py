@@ -12,13 +12,13 @@ from typing import Any
 
 from orchestrator.compare.served import effective_int
 from orchestrator.diagnosis.decision.inputs import Known
-from orchestrator.diagnosis.decision.table import Row
+from orchestrator.diagnosis.decision.row import Row
 from orchestrator.diagnosis.fix import drafter_fix
 from orchestrator.diagnosis.sglang_config import eagle_block
 from orchestrator.diagnosis.sglang_ids import spell
 
 _SHAPE = ("speculative_num_steps", "speculative_eagle_topk", "speculative_num_draft_tokens")
-WIRING = ("fed other states", "mis-fed by the rule", "mis-read")
+WIRING = ("fed other states", "fed other states, beside broken files", "mis-fed by the rule", "mis-read")
 """Rows of the table that a change of config.json may mend."""
 ARGUMENTS = ("arguments changed", "arguments that will be changed")
 """Rows of the table that a change of the server's flags mends."""
@@ -59,9 +59,10 @@ class Fix:
 
 
 def fix_for(known: Known, rows: Sequence[Row]) -> Fix | None:
-    """The fix of what these rows name; None where there is none."""
+    """The fix of what these rows name; None where there is none, or where two proofs speak against each other."""
     names = {row.name for row in rows if row.kind == "fault"}
-    own = _drafters(known) if names & set(WIRING) else None
+    barred = known.disputed is not None or any(row.bars_fix for row in rows)
+    own = _drafters(known) if names & set(WIRING) and not barred else None
     server = tuple(_server_edits(known)) if names & set(ARGUMENTS) else ()
     if own is None:
         return Fix(config={}, server=server) if server else None

@@ -6,10 +6,10 @@ from typing import Literal
 from orchestrator.compare.served import ServedFigures
 from orchestrator.compare.served_acceptance import Acceptance
 from orchestrator.compare.step_cost import StepCost
-from orchestrator.diagnosis.diagnose import Diagnosis
+from orchestrator.diagnosis.diagnose import DOUBTED_BY, Diagnosis
 from orchestrator.diagnosis.measured import Measured
 from orchestrator.diagnosis.served import ServedDiagnosis
-from orchestrator.diagnosis.verdict import WiringVerdict
+from orchestrator.diagnosis.verdict import WiringVerdict, is_poor
 from remote_payload.schema.bench import BenchResult, RequestSample
 
 SplitName = Literal["train", "held-out"]
@@ -24,6 +24,17 @@ class Offline:
     measured: Measured
     wiring: WiringVerdict
     diagnosis: Diagnosis
+
+    @property
+    def read(self) -> tuple[int, ...] | None:
+        """States that it surely reads best; None = none are, or what was read is in doubt."""
+        if any(item.cause == "data" and item.check in DOUBTED_BY for item in self.diagnosis.findings):
+            return None
+        if self.wiring.verdict in ("sound", "mis_read"):
+            return self.wiring.best.facts.states
+        # ids are only spelled for a reading that is surely ahead of every other set of states, and reads well
+        spelling = self.wiring.spelling
+        return self.wiring.best.facts.states if spelling is not None and not spelling.block_order else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -176,6 +187,8 @@ class Known:
     """What a speculative step costs by its number of drafts, where somebody knows it for this target and device."""
     planned: Planned | None = None
     earlier: EarlierCost | None = None
+    said: tuple[int, ...] | None = None
+    """States that the drafter was trained on, by its trainer's word; a capture that was told it holds it too."""
 
     def foretold(self, split: SplitName, part: Literal["as served", "best"]) -> Predicted | None:
         """One split's prediction of one reading."""
@@ -199,14 +212,21 @@ class Known:
         return None if self.planned is None else self.planned.sglang_version
 
     @property
+    def word(self) -> tuple[int, ...] | None:
+        """States that the drafter was trained on, by its trainer; None = nobody said."""
+        return self.said if self.said is not None or self.fed is None else self.fed.trained
+
+    @property
     def trained(self) -> tuple[int, ...] | None:
-        """States the drafter was trained on: as its trainer says, else as it surely reads best."""
-        if self.fed is not None and self.fed.trained is not None:
-            return self.fed.trained
-        wiring = None if self.offline is None else self.offline.wiring
-        if wiring is None:
+        """The same by its trainer's word, else as it surely reads best."""
+        if self.word is not None:
+            return self.word
+        return None if self.offline is None else self.offline.read
+
+    @property
+    def disputed(self) -> tuple[int, ...] | None:
+        """The states that it reads well, and best, where its trainer names others; None = no such contradiction."""
+        read = None if self.offline is None else self.offline.read
+        if self.offline is None or self.word is None or read in (None, self.word) or is_poor(self.offline.wiring.best):
             return None
-        if wiring.verdict in ("sound", "mis_read"):
-            return wiring.best.facts.states
-        # ids are only spelled for a reading that is surely ahead of every other set of states, and reads well
-        return wiring.best.facts.states if wiring.spelling is not None and not wiring.spelling.block_order else None
+        return read

@@ -6,7 +6,7 @@ from typing import Literal
 
 from orchestrator.compare.served import effective
 from orchestrator.diagnosis.decision.inputs import Known
-from orchestrator.diagnosis.decision.table import Row, Step
+from orchestrator.diagnosis.decision.row import Row, Step
 
 Cost = Literal["offline", "capture", "serve"]
 """`offline`: minutes, without a server; `capture`: a server's start and some prompts; `serve`: a benchmark."""
@@ -31,6 +31,7 @@ _WHAT: dict[Step, tuple[str, Cost]] = {
     "standalone": ("the standalone test on training rows", "offline"),
     "sweep": ("the standalone test with every choice of the computation", "offline"),
     "more_rows": ("the standalone test on more rows", "offline"),
+    "other_rows": ("the standalone test on rows that hold the states that are served", "offline"),
     "check_rows": ("the standalone test with rows compared to a fresh forward of the target", "offline"),
     "heldout": ("the standalone test with held-out rows", "offline"),
     "more_heldout": ("the standalone test with more held-out rows", "offline"),
@@ -47,6 +48,7 @@ _WHAT: dict[Step, tuple[str, Cost]] = {
 _FLAGS: dict[Step, tuple[str, ...]] = {
     "sweep": ("--sweep", "full"),
     "more_rows": ("--max-rows", "100"),
+    "other_rows": ("--rows", "ROWS_THAT_HOLD_THEM"),
     "check_rows": ("--capture-rows", "4"),
     "heldout": ("--heldout", "HELDOUT_ROWS"),
     "more_heldout": ("--heldout", "MORE_HELDOUT_ROWS"),

@@ -9,7 +9,7 @@ from orchestrator.diagnosis.decision.inputs import Offline, Served
 from orchestrator.diagnosis.diagnose import COMPUTED, DOUBTED_BY
 from orchestrator.diagnosis.finding import CheckResult
 from orchestrator.diagnosis.served_engine import DRAFTER
-from orchestrator.diagnosis.verdict import Verdict
+from orchestrator.diagnosis.verdict import Verdict, is_poor
 
 WEIGHTY = ("fatal", "serious")
 FEEDING: Mapping[Verdict, Answer] = {
@@ -19,8 +19,13 @@ FEEDING: Mapping[Verdict, Answer] = {
     "cannot_serve": "mis_fed",
     "poor_fit": "poor",
     "nothing_fits": "poor",
+    "unlabelled": "uncompared",
+    "declared_not_captured": "uncompared",
+    "unknown_rule": "uncompared",
 }
 """Every other verdict tells nothing of the feeding."""
+IF_POOR: Mapping[Verdict, Answer] = {"mis_wired": "suspected", "mis_read": "poor"}
+"""The same where even the best reading is poor."""
 
 
 def weighty(item: CheckResult) -> bool:
@@ -72,7 +77,10 @@ def _feeding(offline: Offline, *, doubted: bool) -> Signal:
         for item in offline.diagnosis.results
         if item.check == "K5" and item.title == "wiring"
     )
-    answer = "open" if doubted else FEEDING.get(offline.wiring.verdict, "open")
+    verdict = offline.wiring.verdict
+    answer = "open" if doubted else FEEDING.get(verdict, "open")
+    if not doubted and is_poor(offline.wiring.best):
+        answer = IF_POOR.get(verdict, answer)
     return Signal(axis="feeding", answer=answer, results=own)
 
 
@@ -97,7 +105,8 @@ def _computing(offline: Offline, feeding: Answer, *, map_is_broken: bool) -> Sig
         for item in offline.diagnosis.findings
         if is_computing(item) and weighty(item) and not (map_is_broken and item.check == "K3")
     )
-    if feeding in ("open", "poor"):
+    poor = feeding == "poor" and offline.wiring.verdict != "mis_read"
+    if poor or feeding in ("open", "uncompared"):
         return Signal(axis="computing", answer="open", results=own)
     tried = any(item.check == "K8" and item.outcome != "cannot_tell" for item in offline.diagnosis.results)
     return Signal(axis="computing", answer="mis_read" if own else "as_trained" if tried else "unknown", results=own)

@@ -1,115 +1,122 @@
 """THE table: which answers together mean what. Data; a cell of it is every row whose conditions hold there.
 
 Several rows may hold at once, and then all are told. An axis that a row does not name may have any answer. No row of a
-fault holds on an axis whose interval decides nothing: `open` and `unknown` only ever lead to what to run next.
+fault holds on an axis whose interval decides nothing: `open` and `unknown` only ever lead to what to run next. Where
+two proofs speak against each other neither is believed: that is told, nothing is certain, and no config is changed.
 """
 
-import functools
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Literal
 
-from orchestrator.diagnosis.decision.axes import AXES, Answer, Axis
-from orchestrator.diagnosis.finding import Cause
-
-Kind = Literal["fault", "also", "ask", "healthy", "sound"]
-"""`fault`: a cause is named; `also`: true beside it; `ask`: cannot be told yet; `healthy`: nothing is at fault;
-`sound`: the same, but for the speed, which is not judged."""
-Step = Literal["standalone", "sweep", "more_rows", "check_rows", "heldout", "more_heldout", "capture", "serve_train",
-               "serve_heldout", "predict", "more_prompts", "bench", "baseline", "repeats", "again"]  # fmt: skip
-"""What to run next, by name; see `next_runs`."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Row:
-    """One line of the table."""
-
-    name: str
-    kind: Kind
-    when: str
-    """`axis=answer|answer`, all of which must hold."""
-    why: str
-    """What the line says, and why that follows."""
-    cause: Cause | None = None
-    tells: tuple[Axis, ...] = ()
-    """Whose results are told; the first leads. Of a fault as findings, else as what is true beside them."""
-    asks: tuple[Step, ...] = ()
-    doubts: bool = False
-    """Whether what is named elsewhere may change once this is answered."""
-    essential: bool = False
-    """For `ask`: nothing can be called healthy before."""
-
-    @functools.cached_property
-    def conditions(self) -> Mapping[Axis, frozenset[Answer]]:
-        """`when`, read. Raises ValueError where it names what there is not."""
-        found: dict[Axis, frozenset[Answer]] = {}
-        for part in self.when.split():
-            name, _, words = part.partition("=")
-            axis = next((known for known in AXES if known == name), None)
-            answers = frozenset(words.split("|"))
-            if axis is None or not answers <= set(AXES[axis]):
-                raise ValueError(f"row {self.name}: no such condition: {part}")
-            found[axis] = answers
-        return found
-
-    def holds(self, place: Mapping[Axis, Answer]) -> bool:
-        """Whether this row speaks of that cell."""
-        return all(place[axis] in answers for axis, answers in self.conditions.items())
-
+from orchestrator.diagnosis.decision.axes import Answer, Axis
+from orchestrator.diagnosis.decision.row import Row
 
 TABLE: tuple[Row, ...] = (
     Row(name="broken files", kind="fault", cause="loading", tells=("files",), when="files=broken",
         why="what cannot be loaded as it was trained cannot be served as it was trained, whatever it is fed"),
-    Row(name="bad rows", kind="fault", cause="data", tells=("rows",), asks=("check_rows",), doubts=True,
+    Row(name="bad rows", kind="fault", cause="data", tells=("rows",), asks=("check_rows",), doubts=True, bars_fix=True,
         when="rows=bad", why="every reading on such rows is in doubt: no config is changed on them"),
     Row(name="flawed rows", kind="fault", cause="data", tells=("rows",), when="rows=flawed",
         why="the training text itself has faults that a drafter learns"),
-    Row(name="fed other states", kind="fault", cause="wiring", tells=("fed", "feeding"), when="fed=other",
+    Row(name="fed other states", kind="fault", cause="wiring", tells=("fed", "feeding"),
+        when="fed=other feeding!=poor|suspected served_train!=as_other served_heldout!=as_other",
         why="the running server itself says so, whatever the rule says"),
+    Row(name="fed other states, beside broken files", kind="fault", cause="wiring", tells=("fed", "feeding"),
+        when="fed=other feeding=poor|suspected files=broken served_train!=as_other served_heldout!=as_other",
+        why="the running server itself says so; that no reading is good the files explain"),
+    Row(name="fed other states, and no reading is good", kind="fault", cause="wiring", tells=("fed", "feeding"),
+        asks=("check_rows",), doubts=True,
+        when="fed=other feeding=poor|suspected files!=broken served_train!=as_other served_heldout!=as_other",
+        why="the running server itself says so, but no reading is good: nothing shows that other states mend it"),
+    Row(name="trainer against reading", kind="ask", tells=("trainer",), asks=("check_rows", "capture"), doubts=True,
+        essential=True, bars_fix=True, when="trainer=contradicts",
+        why="either the word is wrong (SGLang's ids instead of hidden_states indices?), or the rows' labels are"),
     Row(name="mis-fed by the rule", kind="fault", cause="wiring", tells=("feeding",),
-        when="feeding=mis_fed fed=unknown|open|unlike|source_wrong",
+        when="feeding=mis_fed fed=unknown|open|unlike|partly|source_wrong trainer!=contradicts",
         why="the served reading is surely worse than the best one, and SGLang's rule names the served one"),
+    Row(name="mis-fed by the rule, and no reading is good", kind="fault", cause="wiring", tells=("feeding",),
+        asks=("check_rows", "capture"), doubts=True,
+        when="feeding=suspected fed=unknown|open|unlike|partly|source_wrong trainer!=contradicts",
+        why="another reading is surely better and none is good: wrong rows or a broken export look like that too"),
     Row(name="mis-fed by the installed source", kind="fault", cause="wiring", tells=("fed", "feeding"),
-        asks=("capture",), doubts=True, when="fed=source_wrong feeding=as_trained|poor|open|unknown",
+        asks=("capture",), doubts=True, when="fed=source_wrong feeding!=mis_fed|suspected "
+             "served_train!=as_predicted served_heldout!=as_predicted",
         why="the source that is installed captures other states than it was trained on, whatever other versions do"),
+    Row(name="source against answers", kind="ask", tells=("fed", "served_train"), asks=("capture",), doubts=True,
+        essential=True, bars_fix=True, when="fed=source_wrong feeding!=mis_fed|suspected served_train=as_predicted",
+        why="the answers are those of the trained states, the installed source says otherwise: the server decides it"),
+    Row(name="source against answers (held-out)", kind="ask", tells=("fed", "served_heldout"), asks=("capture",),
+        doubts=True, essential=True, bars_fix=True,
+        when="fed=source_wrong feeding!=mis_fed|suspected served_heldout=as_predicted",
+        why="the same on held-out prompts"),
     Row(name="rule against source", kind="ask", tells=("fed",), asks=("capture",), doubts=True, essential=True,
-        when="feeding=mis_fed fed=source_right",
+        bars_fix=True, when="feeding=mis_fed fed=source_right",
         why="the rule says mis-fed, the installed source says not: the running server decides it"),
     Row(name="rule against server", kind="ask", tells=("fed",), asks=("standalone",), doubts=True, essential=True,
-        when="feeding=mis_fed fed=as_trained",
+        bars_fix=True, when="feeding=mis_fed fed=as_trained",
         why="the rule says mis-fed, the running server says not: the server is right, the rule is another version's"),
     Row(name="server against rule", kind="also", tells=("fed",), when="feeding=as_trained fed=other",
         why="the rule says well fed and the running server says not: the server is right"),
-    Row(name="mis-read", kind="fault", cause="wiring", tells=("computing",), when="computing=mis_read",
+    Row(name="mis-read", kind="fault", cause="wiring", tells=("computing",),
+        when="computing=mis_read feeding!=poor|suspected",
         why="the computation that is served is surely worse than another, fed alike"),
-    Row(name="poor on its own states", kind="fault", cause="data", tells=("feeding",),
-        when="feeding=poor files=whole rows=sound|flawed fed=as_trained",
-        why="the rows hold what the server feeds, the files are whole, and yet it does not predict its training rows"),
+    Row(name="mis-read, and no reading is good", kind="fault", cause="wiring", tells=("computing",),
+        asks=("check_rows",), doubts=True, when="computing=mis_read feeding=poor|suspected",
+        why="another computation is surely better and none is good: wrong rows or a broken export look like that too"),
+    Row(name="poor on its own states", kind="ask", tells=("feeding",), asks=("check_rows",), doubts=True,
+        essential=True, when="feeding=poor|suspected files=whole rows=sound|flawed fed=as_trained",
+        why="it is fed as trained, so the wiring is not it. Left are rows that are not its own, a config or an export "
+            "that no check saw, and a weak drafter: its trainer's own accuracy tells, about this one = weak, far above "
+            "= rows or export"),
     Row(name="poor, and nobody asked the server", kind="ask", asks=("capture", "check_rows"), doubts=True,
-        essential=True, when="feeding=poor files=whole rows=sound|flawed fed=unknown|open|source_right",
+        essential=True, when="feeding=poor|suspected files=whole rows=sound|flawed fed=unknown|open|source_right",
         why="wrong rows, a state that is not captured, and a weak drafter look alike until the server is asked"),
-    Row(name="states like none", kind="fault", cause="engine", tells=("fed",), when="fed=unlike",
-        why="a target that computes its states otherwise than the captured one: quantized, rotated, or another model"),
+    Row(name="states like none", kind="fault", cause="engine", tells=("fed",), asks=("check_rows",), doubts=True,
+        when="fed=unlike feeding=as_trained|mis_fed served_train!=as_predicted served_heldout!=as_predicted",
+        why="a target that computes its states otherwise than the captured one: quantized, rotated, or another model; "
+            "or states that the rows do not hold"),
+    Row(name="states like none, and nobody read the rows", kind="ask", tells=("fed",), asks=("standalone",),
+        doubts=True, essential=True, when="fed=unlike feeding=unknown",
+        why="rows of another model or target look just like a target that is served otherwise"),
+    Row(name="states like none, and the rows in doubt", kind="ask", tells=("fed",), asks=("check_rows",), doubts=True,
+        essential=True, when="fed=unlike feeding=poor|suspected|open|uncompared",
+        why="no reading on these rows is good or decided, so they may be of another model or target themselves"),
+    Row(name="states like none, and yet as foretold", kind="ask", tells=("fed", "served_train"),
+        asks=("check_rows", "capture"), doubts=True, essential=True, bars_fix=True,
+        when="fed=unlike|partly served_train=as_predicted",
+        why="on the captured states the walk foretells what is served: then the comparison of states is at fault"),
+    Row(name="states like none, and yet as foretold (held-out)", kind="ask", tells=("fed", "served_heldout"),
+        asks=("check_rows", "capture"), doubts=True, essential=True, bars_fix=True,
+        when="fed=unlike|partly served_heldout=as_predicted", why="the same on held-out prompts"),
+    Row(name="some states like none", kind="ask", tells=("fed",), asks=("other_rows", "check_rows"), doubts=True,
+        essential=True, when="fed=partly",
+        why="the others are those of the rows: this may be a layer that the rows do not hold, a state that the rows "
+            "hold wrong, or a target that is served otherwise from there on"),
     Row(name="generalization gap", kind="fault", cause="generalization", tells=("heldout",), when="heldout=gap",
         why="both splits are read alike, so what differs is the text: the wiring is not the cause of this part"),
     Row(name="small gap", kind="also", tells=("heldout",), when="heldout=small_gap",
         why="a drafter that costs a little on new text, not one that fails there"),
     Row(name="below everywhere", kind="fault", cause="engine", tells=("served_train", "served_heldout"),
-        when="served_train=below served_heldout=below fed=as_trained|other|unlike|source_right",
+        when="served_train=below served_heldout=below fed!=unknown|open|source_wrong",
         why="the same text, states and weights give more offline: the engine loses it, on any text"),
     Row(name="below on training prompts", kind="fault", cause="engine", tells=("served_train",),
-        when="served_train=below served_heldout=as_predicted|above|open|untold|unknown|dead "
-             "fed=as_trained|other|unlike|source_right",
+        when="served_train=below served_heldout!=below fed!=unknown|open|source_wrong",
         why="the same text, states and weights give more offline"),
     Row(name="below on held-out prompts", kind="fault", cause="engine", tells=("served_heldout",),
-        when="served_heldout=below served_train=as_predicted|above|open|untold|unknown|dead "
-             "fed=as_trained|other|unlike|source_right",
+        when="served_heldout=below served_train!=below fed!=unknown|open|source_wrong",
         why="the same text, states and weights give more offline; on training prompts that is not so, or not known"),
+    Row(name="below by little in float32", kind="fault", cause="engine", tells=("served_train",), asks=("again",),
+        doubts=True, when="served_train=little_below fed!=unknown|open|source_wrong",
+        why="in float32 the walk and the server are the same, so requests that all fall short are no chance"),
+    Row(name="below by little in float32 (held-out)", kind="fault", cause="engine", tells=("served_heldout",),
+        asks=("again",), doubts=True, when="served_heldout=little_below fed!=unknown|open|source_wrong",
+        why="the same on held-out prompts"),
     Row(name="below on training prompts, and nobody asked the server", kind="ask", tells=("served_train",),
-        asks=("capture",), doubts=True, essential=True, when="served_train=below fed=unknown|open|source_wrong",
+        asks=("capture",), doubts=True, essential=True,
+        when="served_train=below|little_below fed=unknown|open|source_wrong",
         why="either the engine loses it, or the server feeds other states than the prediction was made with"),
     Row(name="below on held-out prompts, and nobody asked the server", kind="ask", tells=("served_heldout",),
-        asks=("capture",), doubts=True, essential=True, when="served_heldout=below fed=unknown|open|source_wrong",
+        asks=("capture",), doubts=True, essential=True,
+        when="served_heldout=below|little_below fed=unknown|open|source_wrong",
         why="either the engine loses it, or the server feeds other states than the prediction was made with"),
     Row(name="dead in a sound place", kind="fault", cause="engine", tells=("served_train",),
         when="served_train=dead fed=as_trained files=whole feeding=as_trained computing=as_trained",
@@ -125,10 +132,21 @@ TABLE: tuple[Row, ...] = (
         when="served_heldout=dead fed=unknown|open|source_right files=whole feeding=as_trained computing=as_trained",
         why="the same on held-out prompts"),
     Row(name="dead, and no standalone test", kind="ask", asks=("standalone", "capture"), doubts=True, essential=True,
-        when="served_train=dead feeding=unknown|open",
+        when="served_train=dead feeding=unknown|open|uncompared",
         why="accept length 1.00 has a dozen causes, and the standalone test tells most of them apart"),
     Row(name="dead, and no standalone test (held-out)", kind="ask", asks=("standalone", "capture"), doubts=True,
-        essential=True, when="served_heldout=dead feeding=unknown|open", why="the same on held-out prompts"),
+        essential=True, when="served_heldout=dead feeding=unknown|open|uncompared", why="the same on held-out prompts"),
+    Row(name="dead, and nothing was foretold", kind="ask", asks=("predict",),
+        when="served_train=dead feeding!=unknown|open|uncompared",
+        why="how much of it another fault explains, and how much the engine loses, tells a walk of what is served"),
+    Row(name="dead, and nothing was foretold (held-out)", kind="ask", asks=("predict",),
+        when="served_heldout=dead feeding!=unknown|open|uncompared", why="the same on held-out prompts"),
+    Row(name="as foretold of other states", kind="ask", tells=("served_train",), asks=("capture", "predict"),
+        doubts=True, essential=True, bars_fix=True, when="served_train=as_other",
+        why="the answers say that those states are fed, the capture says that they are not: one of the two is wrong"),
+    Row(name="as foretold of other states (held-out)", kind="ask", tells=("served_heldout",),
+        asks=("capture", "predict"), doubts=True, essential=True, bars_fix=True, when="served_heldout=as_other",
+        why="the same on held-out prompts"),
     Row(name="better than foretold", kind="ask", asks=("capture", "predict"), doubts=True, essential=True,
         when="served_train=above",
         why="no engine accepts more than the walk of what it really feeds: the prediction is of something else"),
@@ -149,8 +167,12 @@ TABLE: tuple[Row, ...] = (
     Row(name="pays once mended", kind="also", tells=("pays",), when="pays=mendable",
         why="slower is the consequence of the fault that is named, not a cause of its own"),
     Row(name="pays once mended, and nothing to mend", kind="ask", asks=("more_rows",), essential=True,
-        when="pays=mendable feeding=as_trained computing=as_trained",
+        when="pays=mendable feeding=as_trained computing=as_trained fed!=other served_train!=below|little_below "
+             "served_heldout!=below|little_below",
         why="a better reading was foretold than the one that is called right: on more rows one of them is"),
+    Row(name="whether it pays once mended", kind="ask", tells=("pays",), asks=("predict", "repeats"), essential=True,
+        when="pays=mend_open",
+        why="slower as it is served; what a mended one would accept is not known, or its interval overlaps that of r"),
     Row(name="no standalone test", kind="ask", asks=("standalone",), essential=True, when="feeding=unknown",
         why="wiring, files and computation are told apart offline"),
     Row(name="files not looked at", kind="ask", asks=("standalone",), essential=True, when="files=unknown",
@@ -164,7 +186,13 @@ TABLE: tuple[Row, ...] = (
         why="served states say something only beside those that it was trained on"),
     Row(name="feeding cannot be told", kind="ask", asks=("more_rows", "capture"), doubts=True, essential=True,
         when="feeding=open fed=unknown|open|source_right",
-        why="more rows, labels, or the server's own states decide it"),
+        why="more rows, or the server's own states, decide it"),
+    Row(name="feeding cannot be looked up", kind="ask", tells=("feeding",), asks=("capture", "other_rows"), doubts=True,
+        essential=True, when="feeding=uncompared fed=unknown|open|source_right",
+        why="no number of rows decides it: the server's own states do, or rows that hold what is served, with labels"),
+    Row(name="fed as trained, and the rows do not hold it", kind="ask", asks=("other_rows",), essential=True,
+        when="feeding=uncompared fed=as_trained",
+        why="the states are right; whether they are computed right only rows that hold them tell"),
     Row(name="readings alike, though fed as trained", kind="ask", asks=("more_rows",), essential=True,
         when="feeding=open fed=as_trained",
         why="the states are right; whether they are computed right is not told yet"),
@@ -193,13 +221,13 @@ TABLE: tuple[Row, ...] = (
     Row(name="healthy", kind="healthy", tells=("feeding", "served_train", "served_heldout", "heldout", "pays"),
         when="files=whole rows=sound feeding=as_trained computing=as_trained heldout=level|small_gap "
              "served_train=as_predicted|untold|unknown served_heldout=as_predicted "
-             "fed=as_trained|unknown|source_right arguments=as_asked pays=pays",
+             "fed=as_trained|unknown|source_right trainer=agrees|unknown arguments=as_asked pays=pays",
         why="every question has an answer and none is a fault; on training prompts a prediction may be missing"),
     Row(name="sound, and its speed is not judged", kind="sound",
         tells=("feeding", "served_train", "served_heldout", "heldout"),
         when="files=whole rows=sound feeding=as_trained computing=as_trained heldout=level|small_gap "
-             "served_train=as_predicted|untold|unknown served_heldout=as_predicted "
-             "fed=as_trained|unknown|source_right arguments=as_asked pays=open|unknown|foreseen_pays",
+             "served_train=as_predicted|untold|unknown served_heldout=as_predicted fed=as_trained|unknown|source_right "
+             "trainer=agrees|unknown arguments=as_asked pays=open|unknown|foreseen_pays",
         why="neither drafter nor server has a fault; whether speculation is worth its cost here is another question"),
 )  # fmt: skip
 """Of every answer of every axis there is a row that holds, or it is part of `healthy`."""

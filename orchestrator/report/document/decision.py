@@ -21,6 +21,7 @@ QUESTIONS = {
     "served_train": "training prompts, served",
     "served_heldout": "held-out prompts, served",
     "fed": "fed, by the running server",
+    "trainer": "trained on, by the trainer",
     "arguments": "server arguments",
     "pays": "speed",
 }

@@ -85,7 +85,7 @@ test_of.__test__ = False  # type: ignore[attr-defined]
         pytest.param(lambda: sound(served=served(asked=(3, 1, 16))), ("parameters",), id="P draft tokens"),
         pytest.param(lambda: sound(served=served(spec=SLOW)), ("economics",), id="B slower"),
         pytest.param(lambda: sound(served=served(change=halved)), ("engine",), id="E served below"),
-        pytest.param(lambda: sound(fed=fed((0, None, 4)), served=None), ("engine",), id="Q another basis"),
+        pytest.param(lambda: sound(fed=fed((None,) * 3), served=None), ("engine",), id="Q another basis"),
         pytest.param(story, ("wiring", "parameters", "economics"), id="the story"),
         pytest.param(
             lambda: Known(offline=test_of(readings=MISREAD, **WRONG, **GAP)), ("wiring", "generalization"), id="L N D"

@@ -215,7 +215,7 @@ def test_nothing_accepted_is_named_only_where_it_is_explained():
     assert asked.named[0].severity == "fatal"
 
 
-def test_a_drafter_that_knows_nothing_on_its_own_states_is_the_datas():
+def test_a_drafter_that_knows_nothing_on_its_own_states_has_several_causes_and_none_is_named():
     poor = offline_of(made_measured((Made((0.3, 0.3, 0.3, 0.3)), Made((0.12, 0.1, 0.1, 0.1), LATER))))
     assert poor.wiring.verdict == "poor_fit"
     alone = decide(Known(offline=poor))
@@ -223,19 +223,24 @@ def test_a_drafter_that_knows_nothing_on_its_own_states_is_the_datas():
     assert not alone.certain
     assert {run.step for run in alone.next_runs if run.decides} == {"check_rows", "capture"}
     asked = decide(Known(offline=poor, fed=fed()))
-    assert asked.causes == ("data",)
-    assert "the rows hold what the server feeds" in asked.named[0].summary
-    assert asked.named[0].remedy
+    assert (asked.verdict, asked.causes, asked.certain) == ("cannot_tell", (), False)
+    assert asked.next_runs[0].step == "check_rows"
+    assert "its trainer's own accuracy tells" in asked.next_runs[0].why
     other = decide(Known(offline=poor, fed=fed(FED_WRONG)))
-    assert other.causes == ("wiring",)
+    assert (other.causes, other.certain, other.fix) == (("wiring",), False, None)
+    assert other.next_runs[0].step == "check_rows"
 
 
 def test_nothing_accepted_on_held_out_prompts_alone():
     some = served(change=lambda requests: requests[:EACH] + dead(requests[EACH:]))
     found = decide(sound(served=some))
-    assert "dead in a sound place (held-out)" in found.rows
+    assert "below on held-out prompts" in found.rows
     assert found.causes[0] == "engine"
-    assert "held-out prompts: accept length 1.00" in found.named[0].summary
+    assert "nothing that the drafter drafts is accepted" in found.named[0].summary
+    untold = decide(sound(served=some, predicted=()))
+    assert "dead in a sound place (held-out)" in untold.rows
+    assert untold.causes[0] == "engine"
+    assert "held-out prompts: accept length 1.00" in untold.named[0].summary
 
 
 def test_the_running_server_is_right_and_the_rule_is_not():
@@ -243,16 +248,37 @@ def test_the_running_server_is_right_and_the_rule_is_not():
     assert "wiring" not in served_right.causes
     assert "rule against server" in served_right.rows
     assert not served_right.certain
-    served_wrong = decide(sound(fed=fed(FED_WRONG)))
+    served_wrong = decide(sound(fed=fed(FED_WRONG), served=served("embed_story_wrong")))
     assert served_wrong.causes[0] == "wiring"
     assert "server against rule" in served_wrong.rows
     assert served_wrong.place["served_train"] == "untold"  # foretold of other states
 
 
-def test_states_like_none_are_the_engines():
-    found = decide(sound(fed=fed((0, None, 4)), served=None))
-    assert found.causes == ("engine",)
-    assert "[embed, ?, layer 4]" in found.named[0].summary
+def test_states_like_none_are_the_engines_and_never_for_certain():
+    found = decide(sound(fed=fed((None,) * 3), served=None))
+    assert (found.causes, found.certain) == (("engine",), False)
+    assert "[?, ?, ?]" in found.named[0].summary
+    assert found.next_runs[0].step == "check_rows"
+
+
+@pytest.mark.parametrize(
+    ("known", "step", "row"),
+    [
+        (lambda: Known(fed=fed((None,) * 3)), "standalone", "states like none, and nobody read the rows"),
+        (lambda: sound(fed=fed((None,) * 3)), "check_rows", "states like none, and yet as foretold"),
+        (lambda: sound(fed=fed((0, None, 4)), served=None), "other_rows", "some states like none"),
+        (
+            lambda: sound(fed=replace(fed(), exact=False, worst_error=0.5)),
+            "check_rows",
+            "states like none, and yet as foretold",
+        ),
+    ],
+)
+def test_states_like_none_name_nothing_where_something_else_may_be_behind_it(known, step, row):
+    found = decide(known())
+    assert (found.causes, found.certain, found.fix) == ((), False, None)
+    assert row in found.rows
+    assert step in [run.step for run in found.next_runs if run.decides]
 
 
 @pytest.mark.parametrize(("error", "answer"), [(0.01, "as_trained"), (0.15, "as_trained"), (0.4, "unlike")])

@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 
 from orchestrator.compare.served import served_figures
-from orchestrator.diagnosis.decision.drifts import by_context, by_position, drift_checks
+from orchestrator.compare.stats import Estimate
+from orchestrator.diagnosis.decision.drifts import beside_foretold, by_context, by_position, drift_checks
 from orchestrator.diagnosis.decision.inputs import Known
 from orchestrator.diagnosis.decision.server_age import by_age
 from tests.diagnosis.decision.scenes import served, sound
@@ -30,12 +31,45 @@ def test_acceptance_that_falls_with_the_context():
     assert by_context([], None).outcome == "cannot_tell"
 
 
-@pytest.mark.parametrize(("accept", "severity"), [((0.05, 0.05), "serious"), ((0.9, 0.9), "minor")])
-def test_requests_beyond_the_drafters_context_weigh_only_where_they_accept_less(accept, severity):
+@pytest.mark.parametrize(
+    ("accept", "beside", "severity"),
+    [
+        ((0.05, 0.05), None, "minor"),  # longer text may be harder text
+        ((0.9, 0.9), None, "minor"),
+        ((0.05, 0.05), (-1.4, -0.8), "serious"),
+        ((0.05, 0.05), (-0.05, 0.05), "note"),
+        ((0.05, 0.05), (-0.6, 0.4), "minor"),
+        ((0.9, 0.9), (-1.4, -0.8), "minor"),
+    ],
+)
+def test_requests_beyond_the_drafters_context_weigh_only_where_offline_they_do_not_fall(accept, beside, severity):
     some = [asked(n, (0.9, 0.9) if n < 12 else accept, tokens=100 if n < 12 else 4000) for n in range(24)]
-    found = by_context(some, 2048)
+    told = None
+    if beside is not None:
+        told = Estimate(value=sum(beside) / 2, low=beside[0], high=beside[1], rows=24)
+    found = by_context(some, 2048, beside=told)
     assert "12 of 24 requests are longer than the 2048 tokens" in found.summary
     assert found.severity == severity
+    assert found.cause == ("engine" if severity == "serious" else "generalization")
+
+
+def test_longer_text_that_is_harder_text_is_no_cause():
+    """The hardest prompts of a real server's answers are called the longest: all of it was foretold."""
+
+    def long(requests):
+        share = {item.prompt: (item.correct_drafts or 0) / item.verify_steps for item in requests if item.histogram}
+        hard = set(sorted(share, key=lambda prompt: share[prompt])[:10])
+        return tuple(replace(item, prompt_tokens=3000) if item.prompt in hard else item for item in requests)
+
+    def lossy(requests):
+        return tuple(halved(item) if item.prompt_tokens == 3000 else item for item in long(requests))
+
+    whole = sound(served=served(change=long))
+    assert beside_foretold(whole, 2048).value == 0
+    lost = beside_foretold(sound(served=served(change=lossy)), 2048)
+    assert lost.high is not None
+    assert lost.high < -0.1
+    assert beside_foretold(Known(served=served(change=long)), 2048) is None
 
 
 def test_acceptance_by_position_needs_a_chunk_a_step():

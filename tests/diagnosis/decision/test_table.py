@@ -7,7 +7,8 @@ import pytest
 
 from orchestrator.diagnosis.decision.axes import AXES, Signal
 from orchestrator.diagnosis.decision.next_runs import _WHAT as RUNS
-from orchestrator.diagnosis.decision.table import TABLE, Row, rows_at
+from orchestrator.diagnosis.decision.row import Row
+from orchestrator.diagnosis.decision.table import TABLE, rows_at
 
 DECIDED = {"as_trained", "as_predicted", "whole", "sound", "level", "as_asked", "pays"}
 HEALTHY = {
@@ -19,6 +20,7 @@ HEALTHY = {
     "served_train": "as_predicted",
     "served_heldout": "as_predicted",
     "fed": "as_trained",
+    "trainer": "agrees",
     "arguments": "as_asked",
     "pays": "pays",
 }
@@ -60,6 +62,7 @@ def test_only_one_place_is_healthy_and_an_unasked_server_is_no_hindrance():
         ("heldout", "small_gap"),
         ("fed", "unknown"),
         ("fed", "source_right"),
+        ("trainer", "unknown"),
         ("served_train", "unknown"),
         ("served_train", "untold"),
     }
@@ -107,7 +110,18 @@ def test_every_row_is_documented_once_and_every_step_can_be_run():
         assert all(meaning for meaning in answers.values())
 
 
-@pytest.mark.parametrize("when", ["feeding=odd", "colour=red", "feeding"])
+def test_where_proofs_contradict_nothing_is_certain_or_healthy():
+    for row in TABLE:
+        assert not row.bars_fix or row.doubts
+        assert not (row.bars_fix and row.kind == "ask") or (row.essential and row.tells)
+
+
+def test_a_condition_may_name_what_is_not_so():
+    row = Row(name="x", kind="also", when="fed!=other|unlike", why="")
+    assert row.conditions["fed"] == set(AXES["fed"]) - {"other", "unlike"}
+
+
+@pytest.mark.parametrize("when", ["feeding=odd", "colour=red", "feeding", "feeding!=odd"])
 def test_a_condition_that_does_not_exist_is_refused(when):
     row = Row(name="x", kind="also", when=when, why="")
     with pytest.raises(ValueError, match="no such condition"):
