@@ -26,7 +26,7 @@ class Evidence:
     value: float | int | str | None
     """None = unknown."""
     unit: str = ""
-    """e.g. `share`, `tokens`, `rows`; empty for words and plain ratios."""
+    """e.g. `share`, `tokens`, `rows`; `change` for a ratio minus 1; empty for words and plain ratios."""
     n: int | None = None
     """Sample size."""
     low: float | None = None

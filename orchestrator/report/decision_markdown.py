@@ -7,7 +7,7 @@ from orchestrator.diagnosis.decision.axes import AXES
 from orchestrator.diagnosis.decision.decision import Decision
 from orchestrator.diagnosis.finding import CheckResult
 from orchestrator.report.decision_text import command_words, fix_lines, title
-from orchestrator.report.findings_text import evidence_words
+from orchestrator.report.findings_text import VALUE, evidence_words
 from orchestrator.report.markdown_table import escaped, markdown_table
 from orchestrator.report.shown import shown
 
@@ -39,7 +39,7 @@ def decision_markdown(found: Decision) -> str:
 def _finding(item: CheckResult, place: int) -> Iterator[str]:
     yield f"**{place}. {item.cause or 'note'}, {item.severity or 'note'}** ({_safe(item.check)}): {_safe(item.summary)}"
     if item.evidence:
-        yield from ("", *_table([["measured", "value"], *([one.name, evidence_words(one)] for one in item.evidence)]))
+        yield from ("", *_table([["measured", VALUE], *([one.name, evidence_words(one)] for one in item.evidence)]))
     if item.remedy:
         yield from ("", *(f"- {_safe(text)}" for text in item.remedy))
     if item.refuted_by:

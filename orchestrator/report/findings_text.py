@@ -3,6 +3,7 @@
 import textwrap
 from collections.abc import Sequence
 
+from orchestrator.compare.stats import CONFIDENCE
 from orchestrator.diagnosis.finding import CheckResult, Evidence
 from orchestrator.report.copied import copied_json
 from orchestrator.report.table import table
@@ -10,8 +11,11 @@ from orchestrator.report.words import UNKNOWN
 
 WORDS = {"passed": "passed", "finding": "FINDING", "cannot_tell": "cannot tell"}
 SHARES = ("share",)
+CHANGE = "change"
 DIFFERENCE = " minus "
 COUNTED = ("", "rows", "positions")
+VALUE = f"value [its {100 * CONFIDENCE:.4g} % interval, unless another is said]"
+"""Head of a column of `evidence_words`."""
 
 
 def finding_lines(findings: Sequence[CheckResult], width: int) -> list[str]:
@@ -54,7 +58,8 @@ def tally(results: Sequence[CheckResult], *, above: int = 0) -> str:
 def evidence_words(item: Evidence) -> str:
     """One number with its unit, interval and sample size, e.g. `71.9 % [68.1, 75.2] n=864`, `9 of 12 rows`.
 
-    A difference of shares, which its name tells by `minus`, is in points.
+    A difference of shares, which its name tells by `minus`, is in points; a ratio minus 1 in signed percent. The level
+    of an interval is told where it is not 95 %.
     """
     if item.value is None:
         text = UNKNOWN
@@ -62,18 +67,18 @@ def evidence_words(item: Evidence) -> str:
         text = item.value
     elif _is_part(item):
         return f"{item.value} of {item.n}{f' {item.unit}' if item.unit else ''}"
-    elif item.unit in SHARES and DIFFERENCE in item.name:
+    elif item.unit == CHANGE or (item.unit in SHARES and DIFFERENCE in item.name):
         text = f"{100 * item.value:+.1f}"
         if item.low is not None and item.high is not None:
             text += f" [{100 * item.low:+.1f}, {100 * item.high:+.1f}]"
-        text += " points"
+        text += " %" if item.unit == CHANGE else " points"
     else:
         share = item.unit in SHARES
         text = _shown(item.value, share=share)
         if item.low is not None and item.high is not None:
             text += f" [{_shown(item.low, share=share, bare=True)}, {_shown(item.high, share=share, bare=True)}]"
         text += f" {item.unit}" if item.unit and not share else ""
-    return text + (f" n={item.n}" if item.n is not None else "")
+    return text + _level(item) + (f" n={item.n}" if item.n is not None else "")
 
 
 def wrapped(text: str, width: int, *, first: str = "  ", then: str = "    ") -> list[str]:
@@ -105,6 +110,13 @@ def evidence_lines(evidence: Sequence[Evidence], width: int, indent: str = "    
         for one in evidence
         for line in wrapped(f"{one.name}: {evidence_words(one)}", width, first=indent, then=f"{indent}  ")
     ]
+
+
+def _level(item: Evidence) -> str:
+    """The level of an interval that is not the usual one, as where the best of several was picked on the same rows."""
+    if item.low is None or item.confidence is None or item.confidence == CONFIDENCE:
+        return ""
+    return f" ({100 * item.confidence:.4g} % interval)"
 
 
 def _is_part(item: Evidence) -> bool:

@@ -24,6 +24,17 @@ BLOCK = {"use_aux_hidden_state": True, "eagle_aux_hidden_state_layer_ids": [-1, 
             Evidence(name="train minus held-out", value=-0.02, low=-0.05, high=0.01, unit="share"),
             "-2.0 [-5.0, +1.0] points",
         ),
+        (
+            Evidence(
+                name="best minus declared", value=0.351, low=0.298, high=0.405, unit="share", confidence=0.975, n=24
+            ),
+            "+35.1 [+29.8, +40.5] points (97.5 % interval) n=24",
+        ),
+        (
+            Evidence(name="best over declared, minus 1", value=0.753, low=0.64, high=0.873, unit="change", n=24),
+            "+75.3 [+64.0, +87.3] % n=24",
+        ),
+        (Evidence(name="accept length", value=2.5, low=2.0, high=3.0, confidence=0.95), "2.5 [2, 3]"),
         (Evidence(name="accept length, a minus b", value=0.25, unit="tokens"), "0.25 tokens"),
         (Evidence(name="rows compared", value=None), "unknown"),
     ],

@@ -74,7 +74,7 @@ def _evidence(wiring: WiringVerdict) -> tuple[Evidence, ...]:
     if wiring.difference is not None and wiring.against is not None:
         lines.append(figure(f"step-1 accuracy, best minus {wiring.against}", wiring.difference, "share"))
     if wiring.ratio is not None and wiring.against is not None:
-        lines.append(figure(f"accept length, best over {wiring.against}, minus 1", wiring.ratio, "share"))
+        lines.append(figure(f"accept length, best over {wiring.against}, minus 1", wiring.ratio, "change"))
     return (*lines, count("readings tried", wiring.readings_tried))
 
 

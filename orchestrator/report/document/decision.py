@@ -9,7 +9,7 @@ from orchestrator.diagnosis.finding import CheckResult
 from orchestrator.report.decision_json import decision_json
 from orchestrator.report.decision_text import command_words, fix_lines, title
 from orchestrator.report.document.blocks import Block, Document, Items, Section, Table, Text, Tone
-from orchestrator.report.findings_text import evidence_words
+from orchestrator.report.findings_text import VALUE, evidence_words
 from orchestrator.report.moments import moment
 
 QUESTIONS = {
@@ -61,7 +61,7 @@ def _finding(item: CheckResult) -> Iterator[Block]:
     if item.evidence:
         yield Table(
             caption=f"What says so ({item.check} {item.title})",
-            head=("measured", "value"),
+            head=("measured", VALUE),
             rows=tuple((one.name, evidence_words(one)) for one in item.evidence),
         )
     if item.remedy:
