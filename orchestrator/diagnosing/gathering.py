@@ -53,6 +53,7 @@ def known_of(asked: Asked, config: Config, results: Results, store: Store) -> Kn
         cost=_cost(offline, config),
         planned=results.planned,
         earlier=results.earlier,
+        said=asked.trained_states,
     )
 
 

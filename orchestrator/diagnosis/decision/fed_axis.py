@@ -29,6 +29,15 @@ def fed_signals(known: Known) -> Iterator[Signal]:
     words = [] if known.disputed is None or trained is None else [known.disputed, trained]
     if not all(_is_other(fed, word) for word in words):
         trained = None  # it feeds what one of the two proofs names, and neither is believed
+    if fed.token_offset:
+        way = "next" if fed.token_offset > 0 else "previous"
+        text = f"each served state is that of the {way} token in the rows: rows or server are off by one token"
+        needs = "the standalone test with rows compared to a fresh forward (`--capture-rows`)"
+        evidence = _evidence(fed, trained)
+        yield Signal(
+            axis="fed", answer="open", results=(SERVED_STATES.cannot_tell(text, needs=needs, evidence=evidence),)
+        )
+        return
     if trained is None:
         needs = "`--trained` with the states it was trained on, or a standalone test that reads them"
         lack = "not known" if known.disputed is None else "disputed"

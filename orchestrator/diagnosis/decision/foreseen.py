@@ -20,7 +20,7 @@ def foreseen_arguments(known: Known) -> Iterator[Signal]:
     if known.served is not None or planned is None or not _is_overridden(planned):
         return
     steps, wanted = planned.num_steps or 0, planned.num_draft_tokens
-    version = planned.sglang_version
+    version = known.sglang_version
     source = (
         "its source does so at topk 1" if planned.forces_draft_tokens else "not read; 0.4.8 and later do so at topk 1"
     )

@@ -32,6 +32,7 @@ def fed_of(found: CaptureResult, run_id: str, trained: tuple[int, ...] | None = 
         trained=trained,
         tokens=found.compared_tokens,
         exact=bool(matches) and all(match.exact == match.tokens for match in matches),
+        token_offset=next((match.token_offset for match in matches if match.token_offset), 0),
         worst_error=max((match.error for match in matches), default=None),
         target_class=None if rule is None else rule.target_class,
         target_layers=_layers(found.target_config),

@@ -122,6 +122,8 @@ class Fed:
     target_class: str | None = None
     """`architectures` of the target's config.json."""
     target_layers: int | None = None
+    token_offset: int = 0
+    """Tokens by which all served states lie beside those of the rows; 0 = side by side, or not told."""
     worst_error: float | None = None
     """Largest |served - known| / |known| of the identified ones, each the median over tokens."""
     draft: str | None = None

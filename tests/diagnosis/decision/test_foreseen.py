@@ -8,7 +8,7 @@ import pytest
 from orchestrator.compare.step_cost import StepCost
 from orchestrator.diagnosis.decision.decide import decide
 from orchestrator.diagnosis.decision.inputs import EarlierCost, Known, Planned, Resolved
-from tests.diagnosis.decision.scenes import offline, served, sound, story
+from tests.diagnosis.decision.scenes import fed, offline, served, sound, story
 
 ASKED = Planned(num_steps=1, eagle_topk=1, num_draft_tokens=16, is_chain=True, sglang_version="0.5.23",
                 forces_draft_tokens=True)  # fmt: skip
@@ -49,6 +49,12 @@ def test_the_storys_three_causes_before_a_server_was_started():
     assert "cannot pay below accept length 3.66 at this step cost (eagle3.toml): at most 2 with 1 draft step" in (
         found.named[2].summary
     )
+
+
+def test_the_version_of_the_server_that_was_asked_is_known():
+    unread = replace(ASKED, sglang_version=None, forces_draft_tokens=None)
+    (told,) = [item for item in decide(Known(planned=unread, fed=fed())).named if item.cause == "parameters"]
+    assert any("0.5.23: not read" in str(item.value) for item in told.evidence)
 
 
 def test_what_the_server_tells_stands_before_what_was_foreseen():

@@ -62,7 +62,7 @@ def test_a_capture_of_other_states_is_wiring_without_anything_else():
     [
         (captured(TRAINED, error=0.04, exact=3), "as_trained"),
         (captured(TRAINED, error=0.4, exact=0), "unlike"),
-        (captured(TRAINED, offset=1), "unlike"),
+        (captured(TRAINED, offset=1), "open"),
     ],
 )
 def test_near_is_not_the_same(found, answer):
@@ -103,3 +103,14 @@ def test_a_source_that_was_not_read_tells_nothing():
     resolved = resolved_of(captured(TRAINED, rule=None))
     assert resolved.states is None
     assert resolved.reasoning
+
+
+def test_states_a_token_off_are_no_other_states_and_no_fault_of_the_engine():
+    for offset, way in ((1, "next"), (-1, "previous")):
+        fed = fed_of(captured(TRAINED, offset=offset), "capture-1", TRAINED)
+        assert fed is not None
+        assert (set(fed.states), fed.token_offset) == ({None}, offset)
+        found = decide(sound(fed=fed, served=None))
+        assert (found.causes, found.certain, found.fix) == ((), False, None)
+        (told,) = [item for signal in found.signals if signal.axis == "fed" for item in signal.results]
+        assert f"that of the {way} token in the rows: rows or server are off by one token" in told.summary
