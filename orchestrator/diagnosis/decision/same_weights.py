@@ -143,7 +143,7 @@ def _other(model: Model) -> CheckResult:
         evidence=model.evidence,
         remedy=(f"serve {model.tested}, or test {model.served}: neither figure speaks of the other's weights",),
         refuted_by="the same bytes in both folders as the server sees them (in a container a path may be another one), "
-        "or a folder that was written anew after the server's start",
+        "a folder that was written anew after the server's start, or the same tensors in other files (shards, a copy)",
     )
 
 
