@@ -1,14 +1,19 @@
 """`eagle3-remote explain-wiring`: which states the installed SGLang would feed a drafter, step by step."""
 
 import dataclasses
-from typing import Any
+import json
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from orchestrator.cli import console
 from orchestrator.cli.live import update_line
 from orchestrator.cli.options import accept_new_option, host_option, json_option, open_session
+from orchestrator.errors import CheckpointError, HostNotReadyError
 from orchestrator.updates import Update
+
+if TYPE_CHECKING:
+    from remote_payload.schema.capture_rule import WiringFacts
 
 
 @click.command()
@@ -25,19 +30,48 @@ from orchestrator.updates import Update
 def explain_wiring(host_name: str, *, stages: int, accept_new: bool, as_json: bool, **asked: Any) -> None:
     """Say which states the SGLang on a host would feed a drafter, by its own source, and how that is concluded.
 
-    Nothing is started and no weight is read. Where the source is of a shape that is not known, the answer is unknown;
-    `run capture` asks the server itself.
+    Nothing is started and no weight is read: whether the drafter takes so many states is not looked at. Where the
+    source is of a shape that is not known, the answer is unknown; `run capture` asks the server itself.
     """
     from orchestrator.diagnosis.effective_capture import resolve
     from orchestrator.report.wiring_chain import chain_text
 
     with open_session(host_name, _tell, accept_new=accept_new) as session:
         facts = session.wiring(**asked)
+    _require_read(facts, host_name, asked)
     found = resolve(facts.rule, facts.draft_config, facts.target_config, pipeline_stages=stages)
     if as_json:
         console.out_json({"host": host_name, **dataclasses.asdict(found), "rule": dataclasses.asdict(facts.rule)})
     else:
         console.out(chain_text(found, console.width()))
+
+
+def _require_read(facts: "WiringFacts", host: str, asked: dict[str, Any]) -> None:
+    """Raise CheckpointError for a folder whose config.json says nothing, HostNotReadyError where there is no SGLang."""
+    for whose, folder, text in (
+        ("target", asked["model"], facts.target_config),
+        ("drafter", asked["draft"], facts.draft_config),
+    ):
+        why = "could not be read" if text is None else None if _is_object(text) else "is no JSON object"
+        if why is not None:
+            raise CheckpointError(
+                f"the {whose}'s config.json {why} on host `{host}`: {folder.rstrip('/')}/config.json",
+                hint="name the folder of a model on that host",
+            )
+    rule = facts.rule
+    if rule.path is None or (rule.version is None and rule.found is None):
+        place = f"in {asked['source']}" if asked["source"] else f"where {asked['python'] or 'an interpreter'} looks"
+        raise HostNotReadyError(
+            f"host `{host}`: expected a package `sglang` {place}, found neither its version nor its models",
+            hint="--sglang-source names the package's own folder, the one that holds `srt`",
+        )
+
+
+def _is_object(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 def _tell(update: Update) -> None:

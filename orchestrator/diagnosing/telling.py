@@ -126,6 +126,10 @@ def _stages(found: Diagnosed, width: int, private: Redaction | None) -> list[str
         pays = ["whether speculation pays"] if found.decision.place["pays"] == "unknown" else []
         unknown = ", ".join([*what, *pays])
         lines.append(f"not known yet: {unknown}. The cause is certain without it; the same command with --deep asks")
+    if found.decision.named:  # where nothing is named, the decision lists all that was seen
+        paid = [item.results[0].summary for item in found.decision.signals if item.axis == "pays"]
+        is_open = found.decision.place["pays"] == "open"
+        lines += [f"whether speculation pays is open: {summary}" for summary in paid if is_open]
     told = lines if private is None else [private.text(line) for line in lines]
     return [part for line in told for part in textwrap.wrap(line, width, subsequent_indent="  ")]
 

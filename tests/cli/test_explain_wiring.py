@@ -43,6 +43,12 @@ def test_a_drafter_and_a_source_on_the_host(tmp_path: Path) -> None:
         told = laptop.run(*command, "~/fails")
         assert told.out.startswith("The server would not start. Before layer 0 there is no residual to add")
         told = laptop.run(*command, "~/nowhere")
-        assert told.out.startswith("Unknown. The drafter's config.json could not be read.")
+        assert (told.code, told.out) == (30, "")
+        assert "the drafter's config.json could not be read on host `gpu1`: ~/nowhere/config.json" in told.err
+        write(server.home / "marked", config_json="\ufeff{}")
+        told = laptop.run(*command, "~/marked")
+        assert (told.code, "is no JSON object on host `gpu1`: ~/marked/config.json" in told.err) == (30, True)
+        told = laptop.run(*command[:-3], "--sglang-source=~/target", "--draft=~/draft")
+        assert (told.code, "expected a package `sglang` in ~/target" in told.err) == (14, True), told.err
         told = laptop.run(*command, "~/draft", "--pp", "2")
         assert told.out.startswith("Unknown. Of 2 pipeline stages only the last")

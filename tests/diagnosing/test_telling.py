@@ -54,3 +54,11 @@ def test_a_sound_pair_that_is_slower_is_called_sound() -> None:
         "SOUND: nothing is wrong with drafter or server; whether speculation pays here is not judged"
     )
     assert "speed is not judged on 1 repeat" in once
+
+
+def test_a_speed_that_is_not_judged_is_told_beside_a_cause() -> None:
+    told = screen(story(served=served(spec=(11.5,))))
+    assert told.startswith("WIRING")
+    assert "whether speculation pays is open: 11.5 against 90.0 tok/s (0.13x): speed is not judged on 1 repeat" in told
+    assert "is open" not in screen(story())
+    assert screen(sound(served=served(spec=(60.0,)))).count("speed is not judged on 1 repeat") == 1
