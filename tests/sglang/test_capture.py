@@ -16,6 +16,7 @@ from remote_payload.standalone import setup
 from remote_payload.standalone.capture import served_job
 from remote_payload.standalone.journal import Journal
 from remote_payload.standalone.rows.row import Row
+from remote_payload.weights import folder_facts
 from tests.sglang.conftest import Models, write_folder
 from tests.support.served_models import write_draft
 
@@ -50,6 +51,7 @@ def test_what_the_server_feeds(models: Models, asked: Any, tmp_path: Path) -> No
     assert (result.method, result.why_not, result.width) == ("speculating", None, 3 * 128)
     assert result.server is not None
     assert result.server.stopped in ("term", "kill")
+    assert result.draft == folder_facts(str(draft))
 
     found = judge_capture(result, trained=(0, 2, 4))
     assert (found.verdict, found.states) == ("as_trained", (0, 2, 4)), found.headline
