@@ -29,11 +29,14 @@ LEFT_OUT = (".log", ".txt")
 def pack(name: str, store: Path, away: Mapping[str, str]) -> None:
     """Put a store's runs among those that are kept; texts `away` become others. Raises OSError.
 
-    Several may be made at once: each is put beside what the others have put there meanwhile.
+    Several may be made at once: each is put beside what the others have put there meanwhile. A run that failed is none
+    to keep: AssertionError.
     """
     away = {**away, socket.gethostname(): "gpu1"}
     files: dict[str, str] = {}
     for run in sorted((store / "runs").iterdir()):
+        phase = json.loads((run / "state.json").read_bytes())["phase"]
+        assert phase == "succeeded", f"{name}: {run.name} is {phase}"
         paths = [run / kept for kept in KEPT]
         paths += sorted(path for path in (run / "result").rglob("*") if path.is_file())
         for path in paths:
