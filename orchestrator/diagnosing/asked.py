@@ -96,6 +96,7 @@ class Asked:
             "seed": served.seed,
             "max_new_tokens": tokens,
             "ignore_eos": True,
+            **({} if served.keep_outputs else {"keep_outputs": False}),
         }
         told = {"trained": self.trained} if self.has_rows else {}
         longest = config.jobs.get("capture", {}).get("max_tokens", LONGEST_PROMPT + tokens)

@@ -1,6 +1,6 @@
 """Runs of the store -> what a decision may rest on."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from orchestrator.compare.served import LoadFigures
 from orchestrator.compare.served_acceptance import acceptance
@@ -29,6 +29,7 @@ from orchestrator.review import review
 from orchestrator.store import Store
 from orchestrator.store.results import read_capture
 from remote_payload.schema.bench import RequestSample
+from remote_payload.schema.capture import CaptureResult
 
 
 def take(stage: str, record: RunRecord, store: Store, tag: str, results: Results) -> None:
@@ -133,6 +134,7 @@ def _predicted(asked: Asked, results: Results, store: Store, served: Served | No
     if record is None or captured is None or served is None:
         return
     report = review(store, record).standalone
+    outputs = answers_of(captured)
     steps = served.figures.draft.num_steps
     if report is None or steps is None or report.wiring.declared is None:
         return
@@ -142,7 +144,7 @@ def _predicted(asked: Asked, results: Results, store: Store, served: Served | No
         alone = rows_of(captured, "answered") is not None or asked.only_training
         names = ("train",) if alone else ("held-out",)
     for name, rows in zip(names, (measured.train, measured.heldout), strict=False):
-        walked = None if rows is None else walked_of(name, rows, served, steps)
+        walked = None if rows is None else walked_of(name, rows, served, steps, outputs)
         if rows is None or walked is None:
             continue
         dtype = report.result.dtype
@@ -152,8 +154,19 @@ def _predicted(asked: Asked, results: Results, store: Store, served: Served | No
             yield foretell(best, rows, walked, part="best", run_id=record.run_id, dtype=dtype)
 
 
-def walked_of(name: SplitName, rows: Split, served: Served, steps: int) -> Walked | None:
-    """What was asked of the prompts that rows were made of; None = this split was not served."""
+def answers_of(captured: CaptureResult) -> dict[str, tuple[int, ...]]:
+    """What the server that was captured answered, by the prompt's digest."""
+    return {answer.prompt_sha256: answer.output_ids for rows in captured.made for answer in rows.answers}
+
+
+def walked_of(
+    name: SplitName, rows: Split, served: Served, steps: int, outputs: Mapping[str, tuple[int, ...]]
+) -> Walked | None:
+    """What was asked of the prompts that rows were made of; None = this split was not served.
+
+    `outputs`: what those rows hold as answers, by the prompt's digest; what was served is the same text only if it
+    begins them.
+    """
     split, workload = served.split(name), served.result.workload
     if split is None:
         return None
@@ -171,4 +184,5 @@ def walked_of(name: SplitName, rows: Split, served: Served, steps: int) -> Walke
         steps=steps,
         max_new_tokens=workload.max_new_tokens,
         ends=ends,
+        outputs={index: outputs[digest] for digest, index in places.items() if digest in outputs},
     )

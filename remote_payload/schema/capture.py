@@ -45,6 +45,15 @@ class ServedState(Record):
     """The nearest first, by error; every captured state of the same token is among them."""
 
 
+class CapturedAnswer(Record):
+    """The answer of a row that was made of a prompt."""
+
+    prompt_sha256: str
+    """The prompt's digest, as the workload of a benchmark tells it."""
+    output_ids: tuple[int, ...]
+    """Token ids as the row holds them, which may end before the answer did."""
+
+
 class CapturedRows(Record):
     """Rows that were made, in the dialect `served` of the standalone test."""
 
@@ -57,6 +66,8 @@ class CapturedRows(Record):
     asked: int
     skipped: tuple[str, ...] = ()
     """Reasons, one a row that could not be had."""
+    answers: tuple[CapturedAnswer, ...] = ()
+    """One a row of a prompt; none of training rows, nor in records of earlier versions."""
 
 
 class CaptureResult(Record):

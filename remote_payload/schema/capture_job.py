@@ -48,6 +48,8 @@ class CaptureJob(Record):
     max_new_tokens: int = 64
     ignore_eos: bool = False
     """Answer on past the end of an answer: whoever walks them up to that end needs the tokens behind it."""
+    keep_outputs: bool = True
+    """Bring the answers' token ids home: what was served is then held against them, token by token."""
     max_tokens: int = 512
     """Tokens of a row that are fetched, from its start: a token's states are text on the wire, 20 bytes a number."""
     tp: int = 1

@@ -72,6 +72,7 @@ def test_the_states_of_a_running_server(tmp_path: Path) -> None:
             digest = hashlib.sha256(json.dumps(prompt["input_ids"]).encode()).hexdigest()[:12]
             assert json.loads(line)["source"] == f"prompt {digest} greedy"  # as a served benchmark calls it
             assert json.loads(line)["input_ids"][-1] == 7
+            assert answered["answers"] == [{"prompt_sha256": digest, "output_ids": [7]}]
         assert [asked["sampling_params"].get("ignore_eos") for asked in server.asked] == [None, True, None, True, None]
         assert (made["split"], made["rows"], made["tokens"]) == ("train", 1, TOKENS)
         assert (Path(made["folder"]) / "hs_0.safetensors").is_file()

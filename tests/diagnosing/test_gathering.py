@@ -5,13 +5,16 @@ from collections.abc import Sequence
 
 import pytest
 
-from orchestrator.diagnosing.gathering import splits_of, walked_of
-from orchestrator.diagnosis.decision.inputs import SPLITS, Served
+from orchestrator.diagnosing.gathering import answers_of, splits_of, walked_of
+from orchestrator.diagnosis.decision.foretold import compare
+from orchestrator.diagnosis.decision.inputs import SPLITS, Predicted, PredictedRequest, Served
 from orchestrator.diagnosis.measured import Split
 from orchestrator.report.bench_content import BenchReport, report_bench
 from remote_payload.schema.bench import RequestSample
+from remote_payload.schema.capture import CapturedAnswer, CapturedRows
 from tests.diagnosing.test_stages import asked
 from tests.diagnosis.decision import scenes
+from tests.diagnosis.test_served_states import fed
 from tests.support.made_bench import made_bench, made_point, made_request, made_server
 
 DIGESTS = ("aaaaaaaaaaaa", "bbbbbbbbbbbb", "cccccccccccc")
@@ -65,7 +68,7 @@ def served(*, ended: int | None = None) -> Served:
 
 def test_rows_are_found_by_what_was_asked() -> None:
     some = rows("prompt bbbbbbbbbbbb greedy", "prompt dddddddddddd greedy", None, "odd", "prompt aaaaaaaaaaaa greedy")
-    found = walked_of("train", some, served(), 3)
+    found = walked_of("train", some, served(), 3, {})
     assert found is not None
     assert (found.prompts, found.steps, found.max_new_tokens) == ({"hs_0": 1, "hs_4": 0}, 3, 64)
 
@@ -75,12 +78,12 @@ def test_a_prompt_of_both_files_is_found_in_its_own_split() -> None:
     twice = dataclasses.replace(made.result.workload, prompt_sha256=(DIGESTS[2], *DIGESTS[1:]))
     both = dataclasses.replace(made, result=dataclasses.replace(made.result, workload=twice))
     some = rows("prompt cccccccccccc greedy")
-    found = [walked_of(name, some, both, 3) for name in SPLITS]
+    found = [walked_of(name, some, both, 3, {}) for name in SPLITS]
     assert [None if item is None else dict(item.prompts) for item in found] == [{"hs_0": 0}, {"hs_0": 2}]
 
 
 def test_an_answer_that_ended_by_itself_is_known_by_its_length() -> None:
-    found = walked_of("train", rows("prompt aaaaaaaaaaaa greedy"), served(ended=20), 3)
+    found = walked_of("train", rows("prompt aaaaaaaaaaaa greedy"), served(ended=20), 3, {})
     assert found is not None
     assert found.ends == {0: 20, 1: 20}
 
@@ -88,4 +91,30 @@ def test_an_answer_that_ended_by_itself_is_known_by_its_length() -> None:
 def test_a_split_that_was_not_served_foretells_nothing() -> None:
     made = served()
     alone = dataclasses.replace(made, splits=made.splits[:1])
-    assert walked_of("held-out", rows("prompt cccccccccccc greedy"), alone, 3) is None
+    assert walked_of("held-out", rows("prompt cccccccccccc greedy"), alone, 3, {}) is None
+
+
+def test_the_same_number_of_tokens_is_not_the_same_text() -> None:
+    """Answers as long as those of the capture, one of them with another token in it."""
+    answers = tuple(
+        CapturedAnswer(prompt_sha256=digest, output_ids=tuple(range(9))) for digest in (*DIGESTS, "eeeeeeeeeeee")
+    )
+    made = CapturedRows(split="answered", folder="/c", rows=3, tokens=99, asked=3, answers=answers)
+    outputs = answers_of(dataclasses.replace(fed(2, 4, 5), made=(made,)))
+    some = rows("prompt aaaaaaaaaaaa greedy", "prompt bbbbbbbbbbbb greedy")
+    walked = walked_of("train", some, served(), 3, outputs)
+    assert walked is not None
+    assert walked.outputs == dict.fromkeys(range(2), tuple(range(9)))
+    told = [
+        PredictedRequest(prompt=index, histogram=(1, 1), tokens=4, greedy=True, output_ids=walked.outputs[index])
+        for index in (0, 1)
+    ]
+    requests = [
+        made_request(1, index, histogram=[1, 1], completion_tokens=4, output_ids=ids)
+        for index, ids in enumerate(((0, 1, 2, 3), (0, 1, 7, 3)))
+    ]
+    predicted = Predicted(
+        split="train", run_id="r", part="best", reading="x", states=None, dtype="float32", requests=tuple(told)
+    )
+    found = compare(predicted, requests, 1, exact=True)
+    assert (found.requests, found.other_text) == (1, 1)

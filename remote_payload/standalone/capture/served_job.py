@@ -17,7 +17,7 @@ import torch
 from remote_payload.failure import job_failure, server_failure
 from remote_payload.rundir import write_atomically
 from remote_payload.schema.bench import ServerFacts
-from remote_payload.schema.capture import CapturedRows, CaptureResult
+from remote_payload.schema.capture import CapturedAnswer, CapturedRows, CaptureResult
 from remote_payload.schema.capture_job import CaptureJob
 from remote_payload.schema.folder import FolderFacts
 from remote_payload.schema.record import SchemaError, parse_json, to_json
@@ -50,6 +50,8 @@ class _Wanted:
     prompt: int
     source: str
     row: Row | None = None
+    digest: str | None = None
+    """Of the prompt that it answers."""
 
 
 def run(job: CaptureJob, result_folder: Path, report: Report) -> None:
@@ -153,6 +155,7 @@ class _Capture:
         asked = len(self._rows) if split == "train" else len(self._prompts[split])
         writer = RowWriter(self._folder.parent / FOLDER / split) if asked else None
         skipped = list(self._skipped) if split == "train" else []
+        answers: list[CapturedAnswer] = []
         if writer is not None:
             self._journal.phase(split, f"{asked} row(s)")
             rows = self._training() if split == "train" else self._answers(running, self._prompts[split], skipped)
@@ -162,6 +165,10 @@ class _Capture:
                     self._keep(fetch(running, wanted.tokens, self._job.request_timeout_s), wanted, writer)
                 except (RowRefusedError, ValueError) as error:
                     skipped.append(f"{wanted.source}: {error}")
+                    continue
+                if wanted.digest is not None and self._job.keep_outputs:
+                    answer = tuple(wanted.tokens[wanted.prompt :])
+                    answers.append(CapturedAnswer(prompt_sha256=wanted.digest, output_ids=answer))
         return CapturedRows(
             split=split,
             folder="" if writer is None else str(writer.folder),
@@ -169,6 +176,7 @@ class _Capture:
             tokens=0 if writer is None else writer.tokens,
             asked=asked,
             skipped=tuple(skipped),
+            answers=tuple(answers),
         )
 
     def _keep(self, fetched: Fetched, wanted: _Wanted, writer: RowWriter) -> None:
@@ -187,7 +195,8 @@ class _Capture:
     def _answers(self, running: Running, prompts: Sequence[Prompt], skipped: list[str]) -> Iterator[_Wanted]:
         job = self._job
         for one in prompts:
-            prompt, source = one.input_ids or (), f"prompt {workload.prompt_digest(one)} greedy"
+            prompt, digest = one.input_ids or (), workload.prompt_digest(one)
+            source = f"prompt {digest} greedy"
             try:
                 answer = answer_of(
                     running, prompt, job.max_new_tokens, job.request_timeout_s, ignore_eos=job.ignore_eos
@@ -199,7 +208,7 @@ class _Capture:
             if len(tokens) <= len(prompt):
                 skipped.append(f"{source}: its {len(prompt)} tokens leave no room for an answer")
                 continue
-            yield _Wanted(tokens=tokens, prompt=len(prompt), source=source)
+            yield _Wanted(tokens=tokens, prompt=len(prompt), source=source, digest=digest)
 
     def _tell(self, split: str, done: int, total: int) -> None:
         self._journal.pass_on(
