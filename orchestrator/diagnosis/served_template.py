@@ -3,6 +3,7 @@
 The benchmark asks rows by their ids, so its own figures are free of the template; a chat client's are not.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 
 from orchestrator.diagnosis.finding import CheckResult, Evidence, Subject, count, share
@@ -13,7 +14,12 @@ SHOWN = 12
 """Tokens of a difference that are shown."""
 _BOTH = "rows that hold `messages` beside `input_ids` (--merged, --prompts)"
 _NEEDS_IDS = f"{_BOTH}: they are asked of the served template; or prompts as token ids"
-_THINKING = ("think", "reasoning")
+_THINKING = re.compile(
+    r"</?(?:think|thinking|reasoning)>|<\|/?(?:think|thinking|reasoning)\|>|\[/?think\]|/(?:no_)?think\b"
+    r"|\bdetailed thinking (?:on|off)\b|\breasoning(?:[ _]effort)?: ?(?:low|medium|high|none)\b",
+    re.IGNORECASE,
+)
+"""Marks that templates set: tags, `/no_think`, Nemotron's and gpt-oss's lines; not a text that speaks of thinking."""
 
 _REMEDIES = {
     "bos": "let the prompt begin as training's `input_ids` do: the BOS comes from the chat template, from the "
@@ -78,12 +84,12 @@ def _judged(told: TemplateCheck) -> CheckResult:
 def kind_of(edit: TokenEdit, row: TemplateRow) -> str:
     """What a difference is: `bos`, `front`, `thinking`, `end`, `cut` (into other tokens) or `other`."""
     trained, served = "".join(edit.trained_text or ()), "".join(edit.served_text or ())
-    if any(word in text.lower() for text in (trained, served) for word in _THINKING):
+    if trained and trained == served:
+        return "cut"
+    if any(_THINKING.search(text) for text in (trained, served)):
         return "thinking"
     if _is_bos(edit, row):
         return "bos"
-    if trained and trained == served:
-        return "cut"
     one_sided = not edit.trained or not edit.served
     if one_sided and edit.position + edit.trained_tokens >= row.trained_tokens:
         return "end"

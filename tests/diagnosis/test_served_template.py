@@ -83,6 +83,28 @@ def test_the_same_text_in_other_tokens_is_no_other_text() -> None:
     assert "--tokenizer-path" in judged(row).remedy[0]
 
 
+@pytest.mark.parametrize(
+    ("trained", "served", "position", "kind"),
+    [
+        ((), ("<|system|>", "Think step by step", "<|end|>"), 1, "front"),
+        (("reason", "ing"), ("reasoning",), 5, "cut"),
+        (("I", " thought"), ("We", " think"), 5, "other"),
+        ((), ("<", "think", ">\n\n", "</think>"), 5, "thinking"),
+        ((" /", "no_think"), (), 5, "thinking"),
+        ((), ("Reasoning", ": ", "high"), 5, "thinking"),
+        ((), ("detailed", " thinking", " off"), 5, "thinking"),
+    ],
+)
+def test_a_thinking_switch_is_a_templates_mark_not_a_text_about_thinking(
+    trained: tuple[str, ...], served: tuple[str, ...], position: int, kind: str
+) -> None:
+    ids = tuple(range(50, 50 + len(trained))), tuple(range(70, 70 + len(served)))
+    edit = TokenEdit(position=position, trained=ids[0], served=ids[1], trained_tokens=len(trained),
+                     served_tokens=len(served), trained_text=trained, served_text=served)  # fmt: skip
+    row = TemplateRow(prompt=0, trained_tokens=30, served_tokens=30, equal_tokens=5, first_token=0, edits=(edit,))
+    assert kind_of(edit, row) == kind
+
+
 def test_without_texts_ids_are_shown_and_several_faults_are_all_named() -> None:
     silent = judged(row_of("same", "bos_doubled", texts=False))
     assert "the first token is doubled: 1 token: 0" in silent.summary
