@@ -1,10 +1,10 @@
 """What to run next, cheapest first: the whole command with what is known already, capitals for what is not."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from orchestrator.compare.served import effective
+from orchestrator.compare.served import decoded, effective
 from orchestrator.diagnosis.decision.inputs import Known
 from orchestrator.diagnosis.decision.row import Row, Step
 
@@ -60,6 +60,22 @@ _FLAGS: dict[Step, tuple[str, ...]] = {
     "repeats": ("--with-baseline", "--repeats", "10"),
 }
 
+_SERVER = {
+    "speculative_num_steps": "--num-steps",
+    "speculative_eagle_topk": "--eagle-topk",
+    "speculative_num_draft_tokens": "--num-draft-tokens",
+    "dtype": "--dtype",
+    "quantization": "--quantization",
+    "context_length": "--context-length",
+    "tp_size": "--tp",
+}
+"""Flags of a server of our own, for `run capture` too, by the argument that they set."""
+_BENCH = {
+    "dp_size": "--dp",
+    "ep_size": "--ep",
+    "speculative_draft_model_quantization": "--draft-quantization",
+}
+"""Those of `run bench` alone."""
 _FOLDED: tuple[tuple[Step, Step], ...] = (
     ("heldout", "standalone"),
     ("more_heldout", "standalone"),
@@ -105,7 +121,7 @@ def _standalone(known: Known) -> list[tuple[str, str]]:
 
 
 def _capture(known: Known) -> list[tuple[str, str]]:
-    return [("--model", _target(known)), ("--draft", _draft(known)), *_rows(known)]
+    return [("--model", _target(known)), ("--draft", _draft(known)), *_rows(known), *_server(known, _SERVER)]
 
 
 def _rows(known: Known) -> list[tuple[str, str]]:
@@ -117,7 +133,16 @@ def _rows(known: Known) -> list[tuple[str, str]]:
 
 
 def _bench(known: Known) -> list[tuple[str, str]]:
-    return [("--model", _target(known)), ("--draft", _draft(known))]
+    return [("--model", _target(known)), ("--draft", _draft(known)), *_server(known, _SERVER | _BENCH)]
+
+
+def _server(known: Known, flags: Mapping[str, str]) -> list[tuple[str, str]]:
+    """What was asked of the speculating server before: the next one is to be the same."""
+    servers = () if known.served is None else known.served.result.servers
+    spec = next((server for server in servers if server.side == "spec" and not server.attached), None)
+    asked = {} if spec is None else {fact.name: fact.requested for fact in spec.arguments}
+    found = {flag: decoded(asked.get(name)) for name, flag in flags.items()}
+    return [(flag, str(value)) for flag, value in found.items() if isinstance(value, int | str)]
 
 
 def _draft(known: Known) -> str:

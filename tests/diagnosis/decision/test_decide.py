@@ -409,6 +409,17 @@ def test_what_to_run_next_are_commands_that_there_are(known):
         assert len(flags) == len(set(flags))
 
 
+def test_the_next_server_is_the_one_that_was_measured():
+    asked = [f"--{name}" for name in ("num-steps", "eagle-topk", "num-draft-tokens", "dtype")]
+    known = sound(served=served(plain=(90.0, 118.0, 132.0), dtype="bfloat16"))
+    of_servers = [run.command for run in decide(known).next_runs if run.cost != "offline"]
+    assert of_servers
+    for words in of_servers:
+        assert [words[words.index(flag) + 1] for flag in asked] == ["3", "1", "4", "bfloat16"]
+    nothing = [run.command for run in decide(Known()).next_runs]
+    assert not any(flag in words for words in nothing for flag in asked)
+
+
 def test_few_rows_and_prompts_name_nothing():
     few = offline_of(made_measured(rows=Rows(count=3), heldout=Rows(count=3, seed="held-out")))
     short = served(spec=(119.0,), plain=(90.0,), change=lambda some: some[:3] + some[EACH : EACH + 3])
