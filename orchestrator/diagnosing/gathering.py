@@ -20,6 +20,7 @@ from orchestrator.diagnosis.decision.inputs import (
     Resolved,
     Served,
     ServedSplit,
+    Source,
     SplitName,
 )
 from orchestrator.diagnosis.measured import Split
@@ -54,6 +55,7 @@ def known_of(asked: Asked, config: Config, results: Results, store: Store) -> Kn
         cost=_cost(offline, config),
         planned=results.planned,
         earlier=results.earlier,
+        source=_source(results),
         said=asked.trained_states,
     )
 
@@ -120,6 +122,14 @@ def _resolved(results: Results) -> Resolved | None:
     if found is not None and found.rule is not None:
         return resolved_of(found)
     return None if facts is None else resolved_by(facts.rule, facts.draft_config, facts.target_config)
+
+
+def _source(results: Results) -> Source | None:
+    """The source that `_resolved` goes by."""
+    found, facts = results.captured, results.facts
+    if found is not None and found.rule is not None:
+        return Source(rule=found.rule, target_config=found.target_config)
+    return None if facts is None else Source(rule=facts.rule, target_config=facts.target_config)
 
 
 def _fed(asked: Asked, results: Results) -> Fed | None:

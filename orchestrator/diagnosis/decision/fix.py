@@ -14,8 +14,9 @@ from orchestrator.compare.served import effective_int
 from orchestrator.diagnosis.decision.inputs import Known
 from orchestrator.diagnosis.decision.row import Row
 from orchestrator.diagnosis.fix import drafter_fix
+from orchestrator.diagnosis.installed_ids import InstalledIds, spell_installed
 from orchestrator.diagnosis.sglang_config import eagle_block
-from orchestrator.diagnosis.sglang_ids import spell
+from orchestrator.diagnosis.sglang_ids import Spelling, spell
 
 _SHAPE = ("speculative_num_steps", "speculative_eagle_topk", "speculative_num_draft_tokens")
 WIRING = ("fed other states", "fed other states, beside broken files", "mis-fed by the rule", "mis-read")
@@ -73,15 +74,24 @@ def _drafters(known: Known) -> Fix | None:
     """The standalone test's own fix; without one, ids for what the trainer says it was trained on."""
     if known.offline is None:
         return _of_capture(known)
-    found = drafter_fix(known.offline.measured.result, known.offline.wiring)
+    wiring = known.offline.wiring
+    spelling, states = wiring.spelling, wiring.best.facts.states
+    installed = None if spelling is None or states is None else _installed(known, tuple(sorted(states)), spelling)
+    if spelling is not None and installed is not None:
+        blocks = spelling.block_order if spelling.ids is not None else _block_order(states or ())
+        own = replace(spelling, ids=installed.ids, block_order=blocks, problem=installed.needs)
+        wiring = replace(wiring, spelling=own)
+    found = drafter_fix(known.offline.measured.result, wiring)
     if found is None:
         return _of_capture(known)
-    spelling, sglang = known.offline.wiring.spelling, None
+    if installed is not None:
+        return _as_installed(found.patch, installed, tuple(line for line in found.by_hand if line != installed.needs))
+    sglang = None
     if spelling is not None and spelling.ids is None:
         sglang = _beyond(spelling.problem)
     elif found.valid_for is not None:
         sglang = _too_old(known, found.valid_for)
-    return Fix(config=found.patch, by_hand=found.by_hand, sglang=sglang, valid_for=found.valid_for)
+    return Fix(config=found.patch, by_hand=found.by_hand, sglang=sglang, valid_for=_by_table(found.valid_for))
 
 
 def _of_capture(known: Known) -> Fix | None:
@@ -89,13 +99,41 @@ def _of_capture(known: Known) -> Fix | None:
     if known.fed is None or known.fed.trained is None or known.fed.states == known.fed.trained:
         return None
     found = spell(known.fed.trained, *known.target)
-    if found.ids is None:
+    installed = _installed(known, tuple(sorted(known.fed.trained)), found)
+    if installed is None and found.ids is None:
         return Fix(config={}, sglang=_beyond(found.problem)) if known.target[0] is not None else None
-    if found.block_order is not None:
-        order = f"SGLang joins states in layer order: re-order fc's column blocks to {list(found.block_order)} as well"
-        return Fix(config={}, by_hand=(order,))
+    blocks = _block_order(known.fed.trained)
+    if blocks is not None:
+        order = f"SGLang joins states in layer order: re-order fc's column blocks to {list(blocks)} as well"
+        return Fix(config={}, by_hand=(order,), sglang=None if installed is None else installed.needs)
+    if installed is not None:
+        return _as_installed({} if installed.ids is None else {"eagle_config": eagle_block(installed.ids)}, installed)
+    assert found.ids is not None
     sglang = _too_old(known, found.valid_for)
-    return Fix(config={"eagle_config": eagle_block(found.ids)}, sglang=sglang, valid_for=found.valid_for)
+    valid = _by_table(found.valid_for)
+    return Fix(config={"eagle_config": eagle_block(found.ids)}, sglang=sglang, valid_for=valid)
+
+
+def _installed(known: Known, states: tuple[int, ...], table: Spelling) -> InstalledIds | None:
+    """What the source that was read makes of it; None = none was read, or it does not tell."""
+    read = known.source
+    return None if read is None else spell_installed(read.rule, read.target_config, states, table)
+
+
+def _as_installed(patch: Mapping[str, Any], installed: InstalledIds, by_hand: tuple[str, ...] = ()) -> Fix:
+    valid = installed.version if patch and installed.ids is not None else None
+    return Fix(config=patch, by_hand=by_hand, sglang=installed.needs, valid_for=valid)
+
+
+def _block_order(states: tuple[int, ...]) -> tuple[int, ...] | None:
+    """The block of fc's columns to put at each place; None where they stand in layer order."""
+    ordered = sorted(states)
+    return None if list(states) == ordered else tuple(states.index(state) for state in ordered)
+
+
+def _by_table(valid_for: str | None) -> str | None:
+    """Versions by this tool's own table, said as such."""
+    return None if valid_for is None else f"{valid_for}, by table, not read on host"
 
 
 def _beyond(problem: str | None) -> str:

@@ -11,6 +11,7 @@ from orchestrator.diagnosis.measured import Measured
 from orchestrator.diagnosis.served import ServedDiagnosis
 from orchestrator.diagnosis.verdict import WiringVerdict, is_poor
 from remote_payload.schema.bench import BenchResult, RequestSample
+from remote_payload.schema.capture_rule import CaptureRule
 
 SplitName = Literal["train", "held-out"]
 SPLITS: tuple[SplitName, ...] = ("train", "held-out")
@@ -164,6 +165,15 @@ class Planned:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Source:
+    """The deciding pieces of the SGLang that is installed, by which ids are spelled for it."""
+
+    rule: CaptureRule
+    target_config: str | None
+    """Text of the target's config.json; None = it was not read."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class EarlierCost:
     """What a speculative step of this pair cost on this host in an earlier benchmark, at one number of steps."""
 
@@ -189,6 +199,7 @@ class Known:
     """What a speculative step costs by its number of drafts, where somebody knows it for this target and device."""
     planned: Planned | None = None
     earlier: EarlierCost | None = None
+    source: Source | None = None
     said: tuple[int, ...] | None = None
     """States that the drafter was trained on, by its trainer's word; a capture that was told it holds it too."""
 
