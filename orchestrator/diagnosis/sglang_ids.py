@@ -9,6 +9,35 @@ from dataclasses import dataclass
 
 from remote_payload.schema.sglang import DEEPSEEK_CLASSES, PLAIN_CLASSES
 
+_SINCE = {
+    "ApertusForCausalLM": "0.5.3",
+    "BailingMoeForCausalLM": "0.5.10",
+    "BailingMoeV2ForCausalLM": "0.5.10",
+    "Gemma3ForCausalLM": "0.5.12",
+    "Gemma3ForConditionalGeneration": "0.5.12",
+    "Glm4MoeForCausalLM": "0.5.6",
+    "Glm4MoeLiteForCausalLM": "0.5.8",
+    "KimiK25ForConditionalGeneration": "0.5.10",
+    "LongcatFlashForCausalLM": "0.5.6",
+    "MiniMaxM2ForCausalLM": "0.5.6",
+    "Qwen2ForCausalLM": "0.5.3",
+    "Qwen2MoeForCausalLM": "0.5.3",
+    "Qwen2_5_VLForConditionalGeneration": "0.5.3",
+    "Qwen3NextForCausalLM": "0.5.10",
+    "Qwen3VLForConditionalGeneration": "0.5.12",
+    "Qwen3VLMoeForConditionalGeneration": "0.5.12",
+}
+"""The oldest version looked at in which the class can be told at all; looked at: 0.4.10, 0.5.3, .6, .8, .10, .12, .15,
+.18 and .23."""
+_EMBEDDING_SINCE = {
+    "ApertusForCausalLM": "0.5.23",
+    "Glm4MoeForCausalLM": "0.5.23",
+    "Llama4ForConditionalGeneration": "0.5.23",
+    "LlamaForCausalLM": "0.5.22",
+    "MiniMaxM2ForCausalLM": "0.5.12",
+}
+"""The oldest in which it takes the embedding output as well; earlier ones end at the warm-up."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Spelling:
@@ -32,7 +61,7 @@ def spell(states: tuple[int, ...], target_class: str | None, target_layers: int 
     if target_class in PLAIN_CLASSES:
         spelling = _plain(ordered, target_class or "", target_layers)
     elif target_class in DEEPSEEK_CLASSES:
-        spelling = _deepseek(ordered, target_layers)
+        spelling = _deepseek(ordered, target_class or "", target_layers)
     elif target_class == "GptOssForCausalLM":
         spelling = _gpt_oss(ordered, target_layers)
     else:
@@ -45,33 +74,33 @@ def _plain(states: tuple[int, ...], target_class: str, layers: int | None) -> Sp
     rule = f"id + 1 ({target_class})"
     if beyond := _beyond_last_capture(states, layers):
         return Spelling(ids=None, rule=rule, valid_for="no version", problem=beyond)
-    llama_embedding = states[0] == 0 and target_class == "LlamaForCausalLM"
-    return Spelling(
-        ids=tuple(state - 1 for state in states),
-        rule=rule,
-        valid_for="SGLang 0.5.22 to 0.5.23 (earlier ones fail on id -1)"
-        if llama_embedding
-        else "SGLang 0.4.10 to 0.5.23",
-    )
+    since = _SINCE.get(target_class, "0.4.10")
+    if states[0] == 0:
+        since = _EMBEDDING_SINCE.get(target_class, since)
+    earlier = " (earlier ones fail on id -1)" if states[0] == 0 and target_class in _EMBEDDING_SINCE else ""
+    ids = tuple(state - 1 for state in states)
+    return Spelling(ids=ids, rule=rule, valid_for=f"SGLang {since} to 0.5.23{earlier}")
 
 
-def _deepseek(states: tuple[int, ...], layers: int | None) -> Spelling:
+def _deepseek(states: tuple[int, ...], target_class: str, layers: int | None) -> Spelling:
     """Ids are used as they are unless the first one listed is 1; so a list that needs 1 must not begin with it."""
     rule = "id as it is, while the first id is not 1 (deepseek_v2)"
     if beyond := _beyond_last_capture(states, layers):
         return Spelling(ids=None, rule=rule, valid_for="no version", problem=beyond)
     if states[0] == 2:  # [1, ...] is shifted by every version, so it means the same on all of them
         ids = tuple(state - 1 for state in states)
-        return Spelling(ids=ids, rule="id + 1, as the first id is 1 (deepseek_v2)", valid_for="SGLang 0.5.5 to 0.5.23")
+        valid = f"SGLang {_SINCE.get(target_class, '0.5.5')} to 0.5.23"
+        return Spelling(ids=ids, rule="id + 1, as the first id is 1 (deepseek_v2)", valid_for=valid)
     if states == (1,):
         return Spelling(ids=None, rule=rule, valid_for="no version", problem="id 1 alone is always shifted to state 2")
-    since = "0.5.15" if states[0] == 0 else "0.5.13"
+    lite = target_class == "Glm4MoeLiteForCausalLM"
+    since = ("0.5.23" if lite else "0.5.15") if states[0] == 0 else "0.5.15" if lite else "0.5.13"
     ids = (*states[1:2], states[0], *states[2:]) if states[0] == 1 else states
     return Spelling(ids=ids, rule=rule, valid_for=f"SGLang {since} to 0.5.23")
 
 
 def _gpt_oss(states: tuple[int, ...], layers: int | None) -> Spelling:
-    valid = "SGLang 0.5.21 to 0.5.23"
+    valid = f"SGLang {'0.5.21' if states[0] == 0 or states[-1] == layers else '0.5.3'} to 0.5.23"
     if layers is not None and states[-1] > layers:
         problem = f"state {states[-1]} does not exist in a target of {layers} layers"
         return Spelling(ids=None, rule="id + 1 (gpt_oss)", valid_for="no version", problem=problem)

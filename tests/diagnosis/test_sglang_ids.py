@@ -65,3 +65,24 @@ def test_what_cannot_be_spelled_says_why() -> None:
     assert "unnamed" in (spell((0, 2, 4), None, None).problem or "")
     assert spell((1,), "DeepseekV3ForCausalLM", 8).problem is not None
     assert "does not exist" in (spell((0, 2, 9), "GptOssForCausalLM", 8).problem or "")
+
+
+@pytest.mark.parametrize(
+    ("states", "target_class", "since"),
+    [
+        ((0, 2, 4), "LlamaForCausalLM", "0.5.22"),
+        ((0, 2, 4), "Llama4ForConditionalGeneration", "0.5.23"),
+        ((0, 2, 4), "Glm4MoeForCausalLM", "0.5.23"),
+        ((2, 4, 5), "Glm4MoeForCausalLM", "0.5.6"),
+        ((0, 2, 4), "MiniMaxM2ForCausalLM", "0.5.12"),
+        ((0, 2, 4), "Qwen3ForCausalLM", "0.4.10"),
+        ((2, 4, 5), "Gemma3ForCausalLM", "0.5.12"),
+        ((2, 30, 58), "KimiK25ForConditionalGeneration", "0.5.10"),
+        ((0, 3, 31), "Glm4MoeLiteForCausalLM", "0.5.23"),
+        ((0, 3, 31), "DeepseekV3ForCausalLM", "0.5.15"),
+        ((2, 18, 34), "GptOssForCausalLM", "0.5.3"),
+        ((0, 18, 34), "GptOssForCausalLM", "0.5.21"),
+    ],
+)
+def test_the_oldest_version_is_that_of_the_class(states: tuple[int, ...], target_class: str, since: str) -> None:
+    assert spell(states, target_class, 61).valid_for.startswith(f"SGLang {since} to 0.5.23")
