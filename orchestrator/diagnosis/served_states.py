@@ -11,6 +11,7 @@ from typing import Literal
 
 from orchestrator.diagnosis.effective_capture import Effective, names, resolve
 from orchestrator.diagnosis.finding import CheckResult, Evidence, Subject
+from orchestrator.diagnosis.installed_ids import spell_installed
 from orchestrator.diagnosis.sglang_config import eagle_block
 from orchestrator.diagnosis.sglang_ids import spell
 from remote_payload.schema.capture import CaptureResult, ServedState, StateMatch
@@ -148,6 +149,14 @@ def _spelled(result: CaptureResult, trained: tuple[int, ...]) -> tuple[str, ...]
     rule = result.rule
     layers = _layers(result.target_config)
     spelling = spell(trained, None if rule is None else rule.target_class, layers)
+    here = spell_installed(rule, result.target_config, tuple(sorted(trained)), spelling)
+    if here is not None and (here.needs is not None or here.ids is None):
+        return (f"this SGLang cannot be told to feed {names(trained)}: {here.needs}",)
+    if here is not None and here.ids is not None:
+        return (
+            f'set in the drafter\'s config.json: "eagle_config": {json.dumps(eagle_block(here.ids))}',
+            f"this feeds {names(tuple(sorted(trained)))} by {here.version}",
+        )
     if spelling.ids is None:
         return (f"this SGLang cannot be told to feed {names(trained)}: {spelling.problem}",)
     return (

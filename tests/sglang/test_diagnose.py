@@ -72,8 +72,10 @@ def as_predicted(told: dict[str, Any]) -> None:
 def test_the_story_and_its_fix(ask: Ask, models: Models, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     # Ten bundled rows do not tell layer 4 from layer 5; the trainer's word does.
-    told = ask(models.mis_wired, "--trained=embed,2,4", "--apply", f"--html={page}")
+    # And of 16 draft tokens a chain of three steps makes four.
+    told = ask(models.mis_wired, "--trained=embed,2,4", "--apply", f"--html={page}", num_draft_tokens=16)
     assert (told["verdict"], told["certain"]) == ("wiring", True)
+    assert {"wiring", "parameters"} <= set(told["causes"])
     assert {name: stage["phase"] for name, stage in told["stages"].items()} == dict.fromkeys(
         ("offline", "capture", "replay", "serve"), "succeeded"
     )

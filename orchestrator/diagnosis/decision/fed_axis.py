@@ -2,10 +2,12 @@
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from orchestrator.diagnosis.decision.axes import Signal
 from orchestrator.diagnosis.decision.inputs import Fed, Known
 from orchestrator.diagnosis.finding import CheckResult, Evidence, Subject, count
+from orchestrator.diagnosis.installed_ids import spell_installed
 from orchestrator.diagnosis.sglang_config import eagle_block
 from orchestrator.diagnosis.sglang_ids import spell
 
@@ -187,6 +189,10 @@ def spelled(known: Known, trained: tuple[int, ...]) -> tuple[str, ...]:
     if known.offline is not None and known.offline.wiring.verdict in ("mis_wired", "cannot_serve"):
         return known.offline.wiring.fix
     found = spell(trained, *known.target)
+    read = known.source
+    here = None if read is None else spell_installed(read.rule, read.target_config, tuple(sorted(trained)), found)
+    if here is not None:
+        found = replace(found, ids=None if here.needs is not None else here.ids, problem=here.needs)
     if found.ids is None:
         return (f"name {layers(trained)} in the drafter's config.json in SGLang's numbering: {found.problem}",)
     return (f'set in the drafter\'s config.json: "eagle_config": {json.dumps(eagle_block(found.ids))}',)
