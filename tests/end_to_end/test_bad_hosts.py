@@ -129,6 +129,7 @@ def test_a_link_cut_in_any_phase(laptop: Laptop, server: SshServer, after: int) 
         assert len(list(payloads.glob("*.pyz"))) == 1
 
 
+@pytest.mark.slow
 def test_a_half_open_link_while_following(laptop: Laptop, server: SshServer) -> None:
     with FaultProxy(server.port) as proxy:
         laptop.add_host("shaky", server, port=proxy.port)

@@ -107,6 +107,7 @@ def test_members_use_one_lease_one_after_the_other_and_the_end_gives_it_back(hos
     assert not host.rig.run("d.three").path.exists()
 
 
+@pytest.mark.slow
 def test_a_member_that_runs_keeps_a_hold_that_is_told_to_end_and_one_more_may_come(host: Host) -> None:
     host.hold()
     host.begin(host.member("d.one", "time.sleep(600)"))

@@ -391,6 +391,7 @@ def test_a_tokenizer_that_renders_otherwise_than_the_server_is_refused(bench: Be
     assert bench.server.asked[-1]["input_ids"] == [8, 9]
 
 
+@pytest.mark.slow
 def test_a_hung_nvidia_smi_is_told_once_and_hangs_nobody(
     bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
