@@ -150,9 +150,9 @@ def _spelled(result: CaptureResult, trained: tuple[int, ...]) -> tuple[str, ...]
     layers = _layers(result.target_config)
     spelling = spell(trained, None if rule is None else rule.target_class, layers)
     here = spell_installed(rule, result.target_config, tuple(sorted(trained)), spelling)
-    if here is not None and (here.needs is not None or here.ids is None):
-        return (f"this SGLang cannot be told to feed {names(trained)}: {here.needs}",)
-    if here is not None and here.ids is not None:
+    if here is not None:
+        if here.needs is not None or here.ids is None:
+            return (f"this SGLang cannot be told to feed {names(trained)}: {here.needs}",)
         return (
             f'set in the drafter\'s config.json: "eagle_config": {json.dumps(eagle_block(here.ids))}',
             f"this feeds {names(tuple(sorted(trained)))} by {here.version}",

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from orchestrator.diagnosis.decision.axes import Signal
+from orchestrator.diagnosis.decision.fix import installed_spelling
 from orchestrator.diagnosis.decision.inputs import Fed, Known
 from orchestrator.diagnosis.finding import CheckResult, Evidence, Subject, count
-from orchestrator.diagnosis.installed_ids import spell_installed
 from orchestrator.diagnosis.sglang_config import eagle_block
 from orchestrator.diagnosis.sglang_ids import spell
 
@@ -189,8 +189,7 @@ def spelled(known: Known, trained: tuple[int, ...]) -> tuple[str, ...]:
     if known.offline is not None and known.offline.wiring.verdict in ("mis_wired", "cannot_serve"):
         return known.offline.wiring.fix
     found = spell(trained, *known.target)
-    read = known.source
-    here = None if read is None else spell_installed(read.rule, read.target_config, tuple(sorted(trained)), found)
+    here = installed_spelling(known, tuple(sorted(trained)), found)
     if here is not None:
         found = replace(found, ids=None if here.needs is not None else here.ids, problem=here.needs)
     if found.ids is None:

@@ -76,7 +76,9 @@ def _drafters(known: Known) -> Fix | None:
         return _of_capture(known)
     wiring = known.offline.wiring
     spelling, states = wiring.spelling, wiring.best.facts.states
-    installed = None if spelling is None or states is None else _installed(known, tuple(sorted(states)), spelling)
+    installed = (
+        None if spelling is None or states is None else installed_spelling(known, tuple(sorted(states)), spelling)
+    )
     if spelling is not None and installed is not None:
         blocks = spelling.block_order if spelling.ids is not None else _block_order(states or ())
         own = replace(spelling, ids=installed.ids, block_order=blocks, problem=installed.needs)
@@ -99,7 +101,7 @@ def _of_capture(known: Known) -> Fix | None:
     if known.fed is None or known.fed.trained is None or known.fed.states == known.fed.trained:
         return None
     found = spell(known.fed.trained, *known.target)
-    installed = _installed(known, tuple(sorted(known.fed.trained)), found)
+    installed = installed_spelling(known, tuple(sorted(known.fed.trained)), found)
     if installed is None and found.ids is None:
         return Fix(config={}, sglang=_beyond(found.problem)) if known.target[0] is not None else None
     blocks = _block_order(known.fed.trained)
@@ -114,7 +116,7 @@ def _of_capture(known: Known) -> Fix | None:
     return Fix(config={"eagle_config": eagle_block(found.ids)}, sglang=sglang, valid_for=valid)
 
 
-def _installed(known: Known, states: tuple[int, ...], table: Spelling) -> InstalledIds | None:
+def installed_spelling(known: Known, states: tuple[int, ...], table: Spelling) -> InstalledIds | None:
     """What the source that was read makes of it; None = none was read, or it does not tell."""
     read = known.source
     return None if read is None else spell_installed(read.rule, read.target_config, states, table)

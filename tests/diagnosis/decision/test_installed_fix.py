@@ -76,6 +76,21 @@ def test_what_this_sglang_cannot_do_at_all(version, target_class, layers, traine
     assert words in str(found.sglang)
 
 
+@pytest.mark.parametrize(
+    ("version", "trained", "words"),
+    [
+        ("0.5.12", (3, 31, 59), "[2, 30, 58]"),
+        ("0.5.15", (3, 31, 59), "[3, 31, 59]"),
+        ("0.5.12", (0, 3, 31), "residual"),
+    ],
+)
+def test_the_remedy_of_the_finding_is_spelled_as_the_fix_is(version, trained, words):
+    capture = replace(fed((5, 6, 7), trained), target_class=KIMI, target_layers=61, sglang_version=version)
+    source = Source(rule=rule(version, KIMI), target_config=target(KIMI, 61))
+    (finding,) = (one for one in decide(Known(fed=capture, source=source)).findings if one.check == "K12")
+    assert words in " ".join(finding.remedy)
+
+
 def test_a_class_without_a_table_is_found_by_its_source():
     """The rule of a class that no table names: the candidates alone are tried."""
     found = fix("0.5.23", LLAMA, 8, (2, 4, 5))
