@@ -15,7 +15,7 @@ from benchmarks.overhead import HOSTS, laptop_and_hosts, sweep_file
 from benchmarks.scene import Scene
 from orchestrator.records import read_record
 from orchestrator.records.run import RunRecord
-from orchestrator.sweeping import sweep_job
+from orchestrator.sweeping.asking import sweep_job
 from remote_payload.schema import PointOutcome, SweepAttempt, SweepJob, to_json
 
 SIZES = (5000, 20)

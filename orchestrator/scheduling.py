@@ -4,7 +4,7 @@ import dataclasses
 from contextlib import suppress
 from dataclasses import dataclass
 
-from orchestrator import pipeline, sweeping
+from orchestrator import pipeline
 from orchestrator.errors import ClaimedError, ConfigError, LinkLostError, NotFoundError, ProtocolError, UsageError
 from orchestrator.following import ANSWER_S, Tell
 from orchestrator.order import Order, record_of
@@ -12,8 +12,9 @@ from orchestrator.records import RunRecord
 from orchestrator.remote.session import HostSession
 from orchestrator.remote.verbs import new_nonce
 from orchestrator.store import Store
-from orchestrator.sweep_collecting import collect as collect_sweep
-from orchestrator.sweep_collecting import only_trouble
+from orchestrator.sweeping import asking
+from orchestrator.sweeping.collecting import collect as collect_sweep
+from orchestrator.sweeping.collecting import only_trouble
 from remote_payload.schema import RunState
 from remote_payload.schema.cron import CronError, parse_cron
 from remote_payload.schema.frames import ScheduleFrame
@@ -108,7 +109,7 @@ def collect(session: HostSession, schedule_id: str, store: Store, tell: Tell) ->
         try:
             record = pipeline.attach(session, run_id, store, only_trouble(tell))
             if record.job_kind == "sweep":
-                problems += collect_sweep(sweeping.ask(session, run_id, store), session, store, tell)
+                problems += collect_sweep(asking.ask(session, run_id, store), session, store, tell)
         except (NotFoundError, ProtocolError, ClaimedError, LinkLostError) as error:
             problems.append(f"{run_id}: {error.message}")
         else:

@@ -8,12 +8,13 @@ import tomllib
 from dataclasses import fields
 from pathlib import Path
 
-from orchestrator import config, errors, jobfile, sweeping
+from orchestrator import config, errors, jobfile
 from orchestrator.cli.main import COMMANDS, cli
 from orchestrator.compare.margins import checked_margins
 from orchestrator.demo.stage import DATA
 from orchestrator.expectations import conditions_of
 from orchestrator.sweep import file as sweep_file
+from orchestrator.sweeping import planning
 from tests.support import readme_tree
 from tests.support.laptop import Laptop
 from tests.support.made_sglang import write_sglang
@@ -38,7 +39,7 @@ def test_the_tree_is_the_tree() -> None:
 def test_every_toml_example_is_valid(tmp_path: Path) -> None:
     (sweep,) = (text for text in blocks("toml") if "[sweep]" in text)
     (tmp_path / "sweep.toml").write_text(sweep, encoding="utf-8")
-    assert sweeping.wanted(sweep_file.read(tmp_path / "sweep.toml"), {}, config.Config(), "gpu1").expanded.points
+    assert planning.wanted(sweep_file.read(tmp_path / "sweep.toml"), {}, config.Config(), "gpu1").expanded.points
     examples = [text for text in blocks("toml") if text != sweep]
     assert len(examples) == 4
     for text in examples:

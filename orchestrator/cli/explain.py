@@ -38,13 +38,13 @@ def explain(run_id: str, *, as_json: bool) -> None:
 
 
 def _show(record: "RunRecord", store: "Store", *, as_json: bool) -> None:
-    from orchestrator import sweeping
     from orchestrator.report.explain_text import explain_json, explain_text
+    from orchestrator.sweeping import asking
     from remote_payload.schema import SweepJob, job_from_json
 
     job = job_from_json(record.spec.job_json)
     sweep = job if isinstance(job, SweepJob) else None
-    attempts = () if sweep is None else sweeping.known(record.run_id, store).attempts
+    attempts = () if sweep is None else asking.known(record.run_id, store).attempts
     run_ids = [record.run_id] if sweep is None else list(dict.fromkeys(one.run_id for one in attempts))
     servers = {run_id: found for run_id in run_ids if (found := _servers(run_id, store))}
     if as_json:

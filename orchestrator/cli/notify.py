@@ -36,11 +36,11 @@ def _attempts(record: "RunRecord", store: "Store") -> "tuple[SweepAttempt, ...]"
     """Of a sweep, as its host told them last."""
     if record.job_kind != "sweep":
         return ()
-    from orchestrator import sweeping
     from orchestrator.errors import Eagle3Error
+    from orchestrator.sweeping import asking
 
     try:
-        return sweeping.known(record.run_id, store).attempts
+        return asking.known(record.run_id, store).attempts
     except Eagle3Error:  # what cannot be read was told of by the command itself
         return ()
 

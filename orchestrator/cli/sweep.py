@@ -62,13 +62,14 @@ def run(file: Path | None, host_name: str, assigned: tuple[str, ...], run_id: st
 
     One start of a server serves all loads of its configuration. What fails is kept, and the next point goes on.
     """
-    from orchestrator import config, jobfile, sweeping
+    from orchestrator import config, jobfile
     from orchestrator.cli import sweep_many_launch as many_launch
     from orchestrator.cli.launching import checked_run_id
     from orchestrator.cli.sweep_pruned import pruned, require_the_same
     from orchestrator.cli.sweep_settings import shared_settings
     from orchestrator.pipeline import Order, new_run_id
     from orchestrator.sweep.file import read
+    from orchestrator.sweeping import launching, planning
 
     named = {key: asked[key] for key in ("model", "draft", "prompts")}
     settings = config.load(config.here())
@@ -76,7 +77,7 @@ def run(file: Path | None, host_name: str, assigned: tuple[str, ...], run_id: st
     asked_file = read(jobfile.bundled_folder() / "sweep.toml" if file is None else file)
     flags = shared_settings(assigned, named)
     every = {
-        name: pruned(sweeping.wanted(asked_file, flags, settings, name), asked["prune"], asked["step_cost"], name)
+        name: pruned(planning.wanted(asked_file, flags, settings, name), asked["prune"], asked["step_cost"], name)
         for name in hosts
     }
     tell_start(wish.waiting())
@@ -96,13 +97,13 @@ def run(file: Path | None, host_name: str, assigned: tuple[str, ...], run_id: st
         watching(as_json=asked["as_json"]) as tell,
         open_session(host_name, tell, accept_new=asked["accept_new"]) as session,
     ):
-        job = sweeping.job_at(wanted, session)
+        job = launching.job_at(wanted, session)
         require_the_same(job, asked["prune"], session)
         order = Order(planned=jobfile.PlannedJob(job=job, settings=wanted.settings), run_id=run_id, waiting=waiting)
         if at_times is not None:
             make_schedule(order, at_times, session, as_json=asked["as_json"])
             return
-        record = sweeping.launch(order, session, store, tell)
+        record = launching.launch(order, session, store, tell)
         problems = () if asked["detach"] else follow_home(run_id, session, store, tell)
     if asked["detach"]:
         require_going(record)
@@ -125,11 +126,11 @@ def status(run_id: str, host_name: str | None, *, accept_new: bool, as_json: boo
     if many.is_many(run_id, host_name):
         many.status(run_id, host_name, accept_new=accept_new, as_json=as_json)
         return
-    from orchestrator import sweeping
     from orchestrator.cli.sweep_shown import show_progress
+    from orchestrator.sweeping import asking
 
     with sweep_session(run_id, host_name, accept_new=accept_new) as (name, session, store):
-        asked = sweeping.ask(session, name, store)
+        asked = asking.ask(session, name, store)
     show_progress(asked, as_json=as_json)
 
 
@@ -167,14 +168,14 @@ def collect(run_id: str, host_name: str | None, *, accept_new: bool, as_json: bo
     if many.is_many(run_id, host_name):
         many.collect(run_id, host_name, accept_new=accept_new, as_json=as_json)
         return
-    from orchestrator import sweeping
     from orchestrator.cli.sweep_shown import show_progress
-    from orchestrator.sweep_collecting import collect as collect_runs
+    from orchestrator.sweeping import asking
+    from orchestrator.sweeping.collecting import collect as collect_runs
 
     store = open_store()
     run_id, host_name = host_of(run_id, host_name, store)
     with watching(as_json=as_json) as tell, open_session(host_name, tell, accept_new=accept_new) as session:
-        asked = sweeping.ask(session, run_id, store)
+        asked = asking.ask(session, run_id, store)
         problems = collect_runs(asked, session, store, tell)
         tell_problems(problems)
         notify_end_of(run_id, store)
@@ -236,11 +237,11 @@ def report(run_id: str, *, as_json: bool) -> None:
     if many.is_many(run_id, None):
         many.report(run_id, as_json=as_json)
         return
-    from orchestrator import sweeping
     from orchestrator.cli.sweep_shown import show_report
+    from orchestrator.sweeping import asking
 
     store = open_store()
-    show_report(sweeping.known(store.resolve(run_id), store), store, as_json=as_json)
+    show_report(asking.known(store.resolve(run_id), store), store, as_json=as_json)
 
 
 sweep.add_command(resume)

@@ -27,7 +27,7 @@ from orchestrator.errors import UsageError
 
 if TYPE_CHECKING:
     from orchestrator.store import Store
-    from orchestrator.sweeping import Asked
+    from orchestrator.sweeping.asking import Asked
     from remote_payload.schema import SweepJob
 
 
@@ -84,7 +84,7 @@ def resume(
         raise UsageError("--host-is-dead, --mix-classes and --mix-models are for a sweep over several hosts")
     from orchestrator.sweep.pruning import nothing_said
     from orchestrator.sweep.remaining import remaining
-    from orchestrator.sweep_report import table_of
+    from orchestrator.sweeping.tables import table_of
 
     def made(earlier: "Asked", store: "Store") -> "SweepJob":
         run_id = earlier.record.run_id
@@ -118,7 +118,7 @@ def confirm(*, blocks: int, seed: int, **asked: Any) -> None:
     from orchestrator.errors import InvalidRunError
     from orchestrator.sweep.confirmation import best_configurations
     from orchestrator.sweep.confirmation import confirm as confirmed
-    from orchestrator.sweep_report import table_of
+    from orchestrator.sweeping.tables import table_of
 
     def made(earlier: "Asked", store: "Store") -> "SweepJob":
         chosen = best_configurations(table_of(earlier, store))
@@ -136,12 +136,12 @@ def confirm(*, blocks: int, seed: int, **asked: Any) -> None:
 def _launch(
     made: "Callable[[Asked, Store], SweepJob]", run_id: str, host_name: str | None, new_id: str | None, **asked: Any
 ) -> None:
-    from orchestrator import sweeping
     from orchestrator.cli.launching import checked_run_id
     from orchestrator.jobfile import PlannedJob
     from orchestrator.pipeline import Order, new_run_id, python_for
-    from orchestrator.sweep_going_on import go_on
-    from orchestrator.sweep_succession import require_none_went_on
+    from orchestrator.sweeping import asking, launching
+    from orchestrator.sweeping.going_on import go_on
+    from orchestrator.sweeping.succession import require_none_went_on
     from orchestrator.waiting import same_gpus
 
     store = open_store()
@@ -151,7 +151,7 @@ def _launch(
         watching(as_json=asked["as_json"]) as tell,
         open_session(host_name, tell, accept_new=asked["accept_new"]) as session,
     ):
-        earlier = sweeping.ask(session, run_id, store)
+        earlier = asking.ask(session, run_id, store)
         spec, left = earlier.record.spec, made(earlier, store)
         if left.confirms is None:
             require_none_went_on(run_id, left, new_id, store)
@@ -161,7 +161,7 @@ def _launch(
         adopts = any(unit.adopt is not None for unit in job.units)
         planned = PlannedJob(job=job, settings=spec.settings)
         order = Order(planned=planned, run_id=new_id, waiting=same_gpus(spec.waiting, adopts=adopts))
-        record = sweeping.launch(order, session, store, tell)
+        record = launching.launch(order, session, store, tell)
         problems = () if asked["detach"] else follow_home(new_id, session, store, tell)
     if asked["detach"]:
         require_going(record)

@@ -31,12 +31,13 @@ def follow_home(run_id: str, session: "HostSession", store: "Store", tell: "Tell
 
     Raises DetachedError at Ctrl-C: the sweep goes on.
     """
-    from orchestrator import pipeline, sweeping
-    from orchestrator.sweep_collecting import collect
+    from orchestrator import pipeline
+    from orchestrator.sweeping import asking
+    from orchestrator.sweeping.collecting import collect
 
     try:
         pipeline.attach(session, run_id, store, tell)
-        problems = collect(sweeping.ask(session, run_id, store), session, store, tell)
+        problems = collect(asking.ask(session, run_id, store), session, store, tell)
         tell_problems(problems)
         notify_end_of(run_id, store)
         return problems
@@ -62,12 +63,12 @@ def require_home(run_id: str, problems: "Sequence[str]") -> None:
 
 def show_end(run_id: str, store: "Store", problems: "Sequence[str]" = (), *, as_json: bool) -> None:
     """The report, then the error that the sweep's end means: of its run, of points that failed, of runs not here."""
-    from orchestrator import sweeping
     from orchestrator.cli.sweep_shown import show_report
     from orchestrator.errors import JobError
     from orchestrator.outcome import error_of
+    from orchestrator.sweeping import asking
 
-    known = sweeping.known(run_id, store)
+    known = asking.known(run_id, store)
     show_report(known, store, as_json=as_json)
     error = error_of(known.state, job_kind="sweep", host=known.record.host.name)
     if error is not None:

@@ -124,7 +124,7 @@ def show(group: "SweepGroup", members: "Sequence[Member]", *, as_json: bool) -> 
 def show_report(group: "SweepGroup", members: "Sequence[Member]", *, as_json: bool) -> None:
     """The tables of its points, one a class of hosts."""
     from orchestrator.report.sweep_group import report_json, report_text
-    from orchestrator.sweep_report import tables_of
+    from orchestrator.sweeping.tables import tables_of
 
     parts = [member.part for member in members]
     classes = tables_of(group.group_id, parts, open_store())

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from orchestrator.several_hosts import Several
     from orchestrator.sweep_groups.going_on import Again
     from orchestrator.sweep_groups.members import Member
-    from orchestrator.sweeping import Wanted
+    from orchestrator.sweeping.planning import Wanted
     from orchestrator.waiting import Wish
 
 

@@ -7,7 +7,8 @@ from orchestrator.cli import console
 
 if TYPE_CHECKING:
     from orchestrator.store import Store
-    from orchestrator.sweeping import Asked, Wanted
+    from orchestrator.sweeping.asking import Asked
+    from orchestrator.sweeping.planning import Wanted
 
 
 def show_plan(wanted: "Wanted", host: str, store: "Store", *, as_json: bool) -> None:
@@ -42,10 +43,10 @@ def show_progress(asked: "Asked", *, as_json: bool) -> None:
 
 def show_report(asked: "Asked", store: "Store", *, as_json: bool) -> None:
     """The table of its points."""
-    from orchestrator import sweep_report
     from orchestrator.report.sweep_table import table_json, table_text
+    from orchestrator.sweeping import tables
 
-    table = sweep_report.table_of(asked, store)
+    table = tables.table_of(asked, store)
     if as_json:
         console.out_json(table_json(table))
     else:

@@ -15,10 +15,10 @@ from orchestrator.sweep.group import Left, left
 from orchestrator.sweep.moving import Target, given_to, moved
 from orchestrator.sweep.remaining import drifted
 from orchestrator.sweep.software import measured_with
-from orchestrator.sweep_going_on import drift_of, installed_now
 from orchestrator.sweep_groups.members import Member, first_hosts, job_of
 from orchestrator.sweep_groups.planning import Looked, later_id, look, require_same_models, share_of
 from orchestrator.sweep_groups.telling import Known
+from orchestrator.sweeping.going_on import drift_of, installed_now
 from orchestrator.waiting import same_gpus
 from remote_payload.schema import SweepJob, job_from_json
 from remote_payload.schema.sweep import SweepShare

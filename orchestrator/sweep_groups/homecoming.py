@@ -9,8 +9,8 @@ from orchestrator.remote.session import HostSession
 from orchestrator.report.sweep_text import counts_text
 from orchestrator.several_hosts import Several, told_by
 from orchestrator.store import Store
-from orchestrator.sweep_collecting import collect
 from orchestrator.sweep_groups.members import Member, ask
+from orchestrator.sweeping.collecting import collect
 from orchestrator.updates import Note, Reconnecting, Update
 
 FIRST_S, EVERY_S = 1.0, 5.0

@@ -5,7 +5,6 @@ import dataclasses
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from orchestrator import sweeping
 from orchestrator.errors import (
     ClaimedError,
     Eagle3Error,
@@ -25,7 +24,8 @@ from orchestrator.store.groups import keep_group, load_group
 from orchestrator.sweep.group import Part
 from orchestrator.sweep.standing import progress_of
 from orchestrator.sweep_groups import telling
-from orchestrator.sweeping import Asked
+from orchestrator.sweeping import asking, launching
+from orchestrator.sweeping.asking import Asked
 from remote_payload.schema import SweepJob, job_from_json, to_json
 from remote_payload.schema.group import ToldShare
 from remote_payload.schema.waiting import Waiting
@@ -101,7 +101,7 @@ def launch(
                     run_id=share.share_id,
                     waiting=waiting.get(share.share_id),
                 )
-                record = sweeping.launch(order, session, store, told_by(session.name, tell, hosts.lock))
+                record = launching.launch(order, session, store, told_by(session.name, tell, hosts.lock))
                 if record.state is not None:  # it may have ended at once, as for want of GPUs
                     error = error_of(record.state, job_kind=record.job_kind, host=session.name)
                     if error is not None:
@@ -173,7 +173,7 @@ def unreached(members: Sequence[Member], names: Collection[str]) -> tuple[Member
 def _asked(session: HostSession, share: GroupShare, group_id: str, store: Store) -> Asked | Eagle3Error:
     """One share as its host tells it; what it says is no such sweep only where it is the host that was launched on."""
     try:
-        asked = sweeping.ask(session, share.share_id, store, THINKS_S)
+        asked = asking.ask(session, share.share_id, store, THINKS_S)
     except NotFoundError as error:
         heard = telling.tell(session, group_id, known=[share.share_id])
         if share.share_id in heard.gone:
@@ -196,7 +196,7 @@ def _member(share: GroupShare, told: Asked | Eagle3Error | None, store: Store) -
     asked = told if isinstance(told, Asked) else None
     if asked is None:
         with contextlib.suppress(NotFoundError):
-            asked = sweeping.known(share.share_id, store)
+            asked = asking.known(share.share_id, store)
     is_gone = isinstance(told, NotFoundError)
     launched = asked is not None or (share.is_launched and not is_gone)
     job = job_of(share)

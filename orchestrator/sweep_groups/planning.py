@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from orchestrator import sweeping
 from orchestrator.errors import (
     Eagle3Error,
     HostNotReadyError,
@@ -23,7 +22,9 @@ from orchestrator.sweep.plan import Circumstances, paths_of, plan
 from orchestrator.sweep.points import Expanded
 from orchestrator.sweep.same_models import Found, others
 from orchestrator.sweep.shares import split
-from orchestrator.sweeping import MOST_TAG, Wanted
+from orchestrator.sweeping.identity import identify
+from orchestrator.sweeping.launching import MOST_TAG
+from orchestrator.sweeping.planning import Wanted
 from remote_payload.schema import PathIdentity, SweepJob, to_json
 from remote_payload.schema.sweep import SweepShare
 
@@ -49,7 +50,7 @@ def look(session: HostSession, paths: tuple[str, ...]) -> Looked:
             f"host `{session.name}` cannot say which GPUs it has: {facts.gpu_problem or facts.gpu_answer}",
             hint="`eagle3-remote hosts check` shows more; leave the host out of `--host` meanwhile",
         )
-    identity = sweeping.identify(session, paths, content=True)
+    identity = identify(session, paths, content=True)
     return Looked(
         destination=f"{session.destination} {session.host.root}",
         host_class=kind,

@@ -2,11 +2,11 @@
 
 import dataclasses
 
-from orchestrator import sweeping
 from orchestrator.config import Config
 from orchestrator.report.explain_text import explain_json, explain_text
 from orchestrator.sweep.file import from_table
 from orchestrator.sweep.plan import Circumstances, plan
+from orchestrator.sweeping import planning
 from remote_payload.schema import to_json
 from tests.support.made_bench import made_server
 from tests.support.made_runs import made_run
@@ -16,7 +16,7 @@ def test_a_start_that_came_home_has_its_servers_command() -> None:
     file = from_table(
         {"job": "bench", "base": {"model": "/m", "draft": "/d", "eagle_topk": 1}, "grid": {"num_steps": [1, 2]}}, "s"
     )
-    wanted = sweeping.wanted(file, {}, Config(), "gpu1")
+    wanted = planning.wanted(file, {}, Config(), "gpu1")
     job = plan(file, wanted.base, wanted.expanded, Circumstances(payload_sha256="a" * 64))
     run = made_run("night")
     record = dataclasses.replace(run, spec=dataclasses.replace(run.spec, job_json=to_json(job), job_kind="sweep"))

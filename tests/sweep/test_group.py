@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orchestrator import sweeping
 from orchestrator.config import Config
 from orchestrator.errors import JobFileError, UsageError
 from orchestrator.sweep import moving
@@ -21,6 +20,7 @@ from orchestrator.sweep.points import Expanded
 from orchestrator.sweep.shares import split
 from orchestrator.sweep.standing import progress_of
 from orchestrator.sweep_groups.planning import require_same_points
+from orchestrator.sweeping import planning
 from remote_payload.schema import PathIdentity, PointOutcome, SweepAttempt, SweepJob, job_of_unit
 from remote_payload.schema.sweep import SweepShare
 
@@ -32,7 +32,7 @@ TABLE: dict[str, Any] = {
     "derive": [{"set": "num_draft_tokens", "to": "num_steps + 1"}],
 }
 FILE = from_table(TABLE, "s.toml")
-WANTED = sweeping.wanted(FILE, {}, Config(), "gpu1")
+WANTED = planning.wanted(FILE, {}, Config(), "gpu1")
 NAMES = ("a", "b", "c")
 
 

@@ -8,19 +8,20 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from orchestrator import jobfile, sweeping
+from orchestrator import jobfile
 from orchestrator.config import Config
 from orchestrator.errors import JobFileError
 from orchestrator.sweep.file import from_table, read
 from orchestrator.sweep.plan import Circumstances, changed_paths, plan, starts_of
 from orchestrator.sweep.points import Expanded, in_words
+from orchestrator.sweeping import planning
 from remote_payload.schema import BenchJob, PathIdentity
 
 BENCH = {"job": "bench", "base": {"model": "/m", "draft": "/d"}}
 
 
 def expanded(table: dict[str, Any]) -> Expanded:
-    return sweeping.wanted(from_table(table, "s.toml"), {}, Config(), "gpu1").expanded
+    return planning.wanted(from_table(table, "s.toml"), {}, Config(), "gpu1").expanded
 
 
 def words(found: Expanded) -> list[str]:
@@ -29,7 +30,7 @@ def words(found: Expanded) -> list[str]:
 
 def test_the_bundled_sweep_skips_what_cannot_be_and_measures_nothing_twice() -> None:
     file = read(jobfile.bundled_folder() / "sweep.toml")
-    found = sweeping.wanted(file, {"model": "/m", "draft": "/d"}, Config(), "gpu1").expanded
+    found = planning.wanted(file, {"model": "/m", "draft": "/d"}, Config(), "gpu1").expanded
     assert (len(found.points), len(found.skipped)) == (33, 18)
     plain = [point for point in found.points if point.is_baseline]
     assert [point.changes["concurrency"] for point in plain] == [1, 4, 16]
@@ -142,7 +143,7 @@ def test_a_slash_at_the_end_makes_no_other_model() -> None:
     found = expanded({**BENCH, "baseline": False, "grid": {"draft": ["~/d", "~/d/"], "num_steps": [1]}})
     assert words(found) == ["draft ~/d, num_steps 1, concurrency 1"]
     file = from_table({"job": "bench", "base": {"model": "~/m/", "draft": "/"}, "grid": {"num_steps": [1]}}, "s")
-    base = sweeping.wanted(file, {}, Config(), "gpu1").base
+    base = planning.wanted(file, {}, Config(), "gpu1").base
     assert isinstance(base, BenchJob)
     assert (base.model, base.draft) == ("~/m", "/")
 
@@ -168,7 +169,7 @@ def test_what_was_probably_meant_is_told(table: dict[str, Any], hint: str) -> No
 
 def test_the_cheapest_start_drafts_least() -> None:
     file = from_table({**BENCH, "base": {**BENCH["base"], "eagle_topk": 1}, "grid": {"num_steps": [5, 1, 3]}}, "s.toml")
-    points = sweeping.wanted(file, {}, Config(), "gpu1").expanded.points
+    points = planning.wanted(file, {}, Config(), "gpu1").expanded.points
     steps = [start.points[0].changes.get("num_steps") for start in starts_of(file, points)]
     assert steps == [None, 1, 3, 5]
 
@@ -225,7 +226,7 @@ def test_a_path_that_leads_elsewhere_now() -> None:
 
 def test_too_many_starts_are_a_mistake_of_the_file_and_said_before_they_are_made() -> None:
     table = {"job": "selftest", "repeats": 1000, "grid": {"result_bytes": list(range(1, 102))}}
-    wanted = sweeping.wanted(from_table(table, "s.toml"), {}, Config(), "gpu1")
+    wanted = planning.wanted(from_table(table, "s.toml"), {}, Config(), "gpu1")
     with pytest.raises(JobFileError, match=r"at most 100000 starts, found: 101000, 101 configurations in 1000 blocks"):
         plan(wanted.file, wanted.base, wanted.expanded, Circumstances(payload_sha256=""))
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orchestrator import pipeline, sweeping
+from orchestrator import pipeline
 from orchestrator.config import Config, HostConfig
 from orchestrator.errors import ClaimedError
 from orchestrator.sweep.file import from_table
@@ -18,7 +18,8 @@ from orchestrator.sweep.plan import Circumstances, plan, point_id
 from orchestrator.sweep.remaining import drifted, remaining
 from orchestrator.sweep.software import measured_with, mixed
 from orchestrator.sweep.standing import progress_of
-from orchestrator.sweep_going_on import question_of, require_none_runs
+from orchestrator.sweeping import planning
+from orchestrator.sweeping.going_on import question_of, require_none_runs
 from remote_payload.schema import BenchJob, PathIdentity, PointOutcome, SweepAttempt, SweepJob, job_of_unit, to_json
 from remote_payload.sweep.outcome import ends_of_loads
 from remote_payload.sweep.wanted import Wanted, job_for
@@ -34,7 +35,7 @@ TABLE: dict[str, Any] = {
 
 def planned(around: Circumstances = AROUND, **changes: Any) -> SweepJob:
     file = from_table({**TABLE, **changes}, "s.toml")
-    wanted = sweeping.wanted(file, {"concurrency": [1, 4]}, Config(), "gpu1")
+    wanted = planning.wanted(file, {"concurrency": [1, 4]}, Config(), "gpu1")
     return plan(file, wanted.base, wanted.expanded, around)
 
 

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator import sweeping
 from orchestrator.config import Config
 from orchestrator.sweep.classes import host_class
 from orchestrator.sweep.file import SweepFile, from_table
 from orchestrator.sweep.plan import cost_of
 from orchestrator.sweep.points import Point
 from orchestrator.sweep.shares import rest, shared_out, split
+from orchestrator.sweeping import planning
 from remote_payload.schema import Gpu, HostFacts
 
 BENCH: dict[str, Any] = {"job": "bench", "base": {"model": "/m", "draft": "/d", "eagle_topk": 1}}
@@ -20,7 +20,7 @@ BENCH: dict[str, Any] = {"job": "bench", "base": {"model": "/m", "draft": "/d", 
 
 def points_of(table: dict[str, Any]) -> tuple[SweepFile, tuple[Point, ...]]:
     file = from_table(table, "s.toml")
-    return file, sweeping.wanted(file, {}, Config(), "gpu1").expanded.points
+    return file, planning.wanted(file, {}, Config(), "gpu1").expanded.points
 
 
 @given(

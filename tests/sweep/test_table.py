@@ -4,7 +4,6 @@ import dataclasses
 import json
 from typing import Any
 
-from orchestrator import sweeping
 from orchestrator.compare.stats import Estimate
 from orchestrator.config import Config
 from orchestrator.records.measurement import Fact, Measurement, MeasurementSet, Series
@@ -15,6 +14,7 @@ from orchestrator.sweep.plan import Circumstances, plan
 from orchestrator.sweep.remaining import remaining
 from orchestrator.sweep.standing import progress_of
 from orchestrator.sweep.table import Row, SweepTable, table
+from orchestrator.sweeping import planning
 from remote_payload.schema import (
     BenchJob,
     Failure,
@@ -34,7 +34,7 @@ SPEED = {None: 90.0, 1: 130.0, 2: 150.0, 3: 230.0, 4: 160.0, 6: 155.0}
 
 def planned() -> SweepJob:
     file = from_table(FILE, "s.toml")
-    wanted = sweeping.wanted(file, {}, Config(), "gpu1")
+    wanted = planning.wanted(file, {}, Config(), "gpu1")
     return plan(file, wanted.base, wanted.expanded, Circumstances(payload_sha256="a" * 64))
 
 

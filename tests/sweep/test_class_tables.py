@@ -6,7 +6,6 @@ import re
 
 import pytest
 
-from orchestrator import sweeping
 from orchestrator.config import Config
 from orchestrator.records.measurement import MeasurementSet
 from orchestrator.report.sweep_group import group_json, group_text, report_json, report_text
@@ -17,6 +16,7 @@ from orchestrator.sweep.plan import Circumstances, plan
 from orchestrator.sweep.points import Expanded
 from orchestrator.sweep.shares import split
 from orchestrator.sweep.standing import progress_of
+from orchestrator.sweeping import planning
 from remote_payload.schema import BenchJob, PathIdentity, job_of_unit
 from remote_payload.schema.sweep import PathContent
 from tests.sweep.test_table import FILE, SPEED, attempt, measurement
@@ -28,7 +28,7 @@ HOSTS = {"a": ("2 x H200", 1.0), "b": ("2 x H200", 0.5), "c": ("1 x A100", 0.25)
 def night() -> tuple[list[Part], dict[str, MeasurementSet]]:
     """Three hosts that measured all they were given; on b one start failed."""
     file = from_table(FILE, "s.toml")
-    wanted = sweeping.wanted(file, {}, Config(), "a")
+    wanted = planning.wanted(file, {}, Config(), "a")
     parts, sets = [], {}
     shares = split(file, wanted.expanded.points, len(HOSTS))
     for number, ((host, (kind, pace)), points) in enumerate(zip(HOSTS.items(), shares, strict=True), start=1):

@@ -1,8 +1,8 @@
 """Whether another sweep went on with one, as this laptop's runs tell: its host knows, until `gc` takes them away."""
 
-from orchestrator import sweeping
 from orchestrator.errors import ClaimedError
 from orchestrator.store import Store
+from orchestrator.sweeping import asking
 from remote_payload.schema import SweepJob
 
 
@@ -12,7 +12,7 @@ def require_none_went_on(sweep_id: str, job: SweepJob, new_id: str, store: Store
     `new_id` is what `job` is to be called: asked for again by that name it is the same sweep. Also raises StoreError.
     """
     names = [run.run_id for run in store.list() if run.job_kind == "sweep" and run.problem is None]
-    jobs = {name: sweeping.sweep_job(store.load_exact(name)) for name in names if name != new_id}
+    jobs = {name: asking.sweep_job(store.load_exact(name)) for name in names if name != new_id}
     wanted, chain = _pairs(job), [sweep_id]
     for earlier in chain:
         for name, later in jobs.items():
@@ -27,7 +27,7 @@ def require_none_went_on(sweep_id: str, job: SweepJob, new_id: str, store: Store
 
 
 def _has_measured(sweep_id: str, store: Store) -> bool:
-    attempts = sweeping.known(sweep_id, store).attempts
+    attempts = asking.known(sweep_id, store).attempts
     return any(outcome.end == "measured" for one in attempts for outcome in one.points)
 
 

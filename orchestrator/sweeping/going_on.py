@@ -8,7 +8,8 @@ from orchestrator.remote.verbs import new_nonce
 from orchestrator.sweep.remaining import drifted
 from orchestrator.sweep.software import measured_with
 from orchestrator.sweep.standing import Progress
-from orchestrator.sweeping import Asked, identified
+from orchestrator.sweeping.asking import Asked
+from orchestrator.sweeping.identity import identified
 from remote_payload.schema import IdentifyRequest, PathIdentity, SweepJob, job_from_json
 
 

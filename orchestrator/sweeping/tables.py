@@ -12,7 +12,7 @@ from orchestrator.sweep.group import Part
 from orchestrator.sweep.software import measured_with, mixed
 from orchestrator.sweep.standing import Progress
 from orchestrator.sweep.table import SweepTable, table
-from orchestrator.sweeping import Asked
+from orchestrator.sweeping.asking import Asked
 
 
 def table_of(asked: Asked, store: Store) -> SweepTable:

@@ -13,10 +13,10 @@ from orchestrator.sweep.group import Part
 from orchestrator.sweep.standing import progress_of
 from orchestrator.sweep_groups.ending import ending_of_group
 from orchestrator.sweep_groups.members import Member
-from orchestrator.sweeping import Asked
+from orchestrator.sweeping.asking import Asked
 from remote_payload.schema import RunState, SelftestJob, SweepJob, SweepPoint, SweepUnit, to_json
 from tests.support.made_runs import made_run
-from tests.sweep.test_asking import attempt
+from tests.sweeping.test_asking import attempt
 
 
 def member(number: int, host: str, *, is_over: bool = True, is_measured: bool = True) -> Member:

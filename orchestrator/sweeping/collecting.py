@@ -17,7 +17,7 @@ from orchestrator.remote.verbs import new_nonce
 from orchestrator.store import Store
 from orchestrator.store.homecoming import note_no_result
 from orchestrator.sweep.points import point_words
-from orchestrator.sweeping import Asked
+from orchestrator.sweeping.asking import Asked
 from orchestrator.updates import Note, Reconnecting, Update
 from remote_payload.schema import TERMINAL_PHASES, GatherRequest, NextFrame
 

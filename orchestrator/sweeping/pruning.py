@@ -1,12 +1,14 @@
 """`--prune RUN`: what an earlier sweep, or a drafter test, rules out; only of the same machine, models and software."""
 
 from orchestrator.compare.prediction import Prediction
+from orchestrator.config import HostConfig
 from orchestrator.errors import InvalidRunError
 from orchestrator.jobfile import PlannedJob
 from orchestrator.order import Order
 from orchestrator.pipeline import python_for
 from orchestrator.records import RunRecord
 from orchestrator.remote.session import HostSession
+from orchestrator.remote.ssh_config import resolve
 from orchestrator.report.content import predictions
 from orchestrator.report.question import Question
 from orchestrator.review import review
@@ -15,9 +17,11 @@ from orchestrator.sweep.plan import changed_paths
 from orchestrator.sweep.pruning import nothing_said
 from orchestrator.sweep.software import installed_anew, measured_with
 from orchestrator.sweep.tested import DrafterRead, replaced, tested
-from orchestrator.sweep_going_on import installed_now
-from orchestrator.sweep_report import table_of
-from orchestrator.sweeping import Wanted, known, whole_sha256, without, without_foretold
+from orchestrator.sweeping.asking import known
+from orchestrator.sweeping.going_on import installed_now
+from orchestrator.sweeping.identity import whole_sha256
+from orchestrator.sweeping.planning import Wanted, without, without_foretold
+from orchestrator.sweeping.tables import table_of
 from remote_payload.schema import StandaloneJob, SweepJob, job_from_json
 
 
@@ -39,6 +43,17 @@ def by_test(wanted: Wanted, record: RunRecord, store: Store, question: Question)
     """
     told, read = _foretold(record, store, question)
     return without_foretold(wanted, told, read)
+
+
+def require_same_machine(record: RunRecord, name: str, host: HostConfig) -> None:
+    """Whether a run was measured where `name` leads, not how it is called. Raises InvalidRunError."""
+    there = resolve(host.ssh).destination
+    if record.host.destination != there:
+        raise InvalidRunError(
+            f"--prune: `{record.run_id}` was measured on {record.host.name} ({record.host.destination}), and speeds "
+            f"and models of one machine say nothing about {name} ({there})",
+            hint=f"a run of {name} prunes there; else go without --prune",
+        )
 
 
 def require_the_same(job: SweepJob, record: RunRecord, session: HostSession, store: Store) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from orchestrator.errors import ProtocolError
-from orchestrator.sweeping import require_own
+from orchestrator.sweeping.asking import require_own
 from remote_payload.schema import PointOutcome, SelftestJob, SweepAttempt, SweepJob, SweepPoint, SweepUnit, to_json
 
 UNIT = SweepUnit(unit_id="u0", block=0, changes_json="{}", points=("p0",), adopt="earlier.u0.0")

@@ -10,10 +10,10 @@ from orchestrator.records import record_bytes
 from orchestrator.store import Store
 from orchestrator.store.files import write
 from orchestrator.store.layout import ATTEMPTS
-from orchestrator.sweep_succession import require_none_went_on
+from orchestrator.sweeping.succession import require_none_went_on
 from remote_payload.schema import SweepJob, to_json
 from tests.support.made_runs import made_run
-from tests.sweep.test_asking import JOB, attempt
+from tests.sweeping.test_asking import JOB, attempt
 
 
 def keep(store: Store, run_id: str, resumes: str | None, *, is_measured: bool) -> SweepJob:
