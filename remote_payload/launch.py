@@ -206,6 +206,6 @@ def _leased(origin: supervisor.Origin) -> tuple[int, ...]:
     """A unit of a sweep and a member of a hold have its devices as long as they live, whatever becomes of it."""
     if origin.sweep is None and origin.hold is None:
         return ()
-    from remote_payload.leases import handed_down  # noqa: PLC0415 - a launch from a laptop needs no locks
+    from remote_payload.gpus.leases import handed_down  # noqa: PLC0415 - a launch from a laptop needs no locks
 
     return handed_down()

@@ -9,7 +9,7 @@ from pathlib import Path
 from remote_payload import login, processes, storage
 from remote_payload.claim import absolute_root
 from remote_payload.frames import Send
-from remote_payload.gpus import look_at_gpus
+from remote_payload.gpus.facts import look_at_gpus
 from remote_payload.pythons import examine, likely_pythons
 from remote_payload.schema import HostFacts, ProbeFrame, ProbeRequest
 from remote_payload.slurm.facts import slurm_facts

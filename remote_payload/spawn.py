@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from remote_payload import processes
-from remote_payload.gpu_choice import handed_down
+from remote_payload.gpus.choice import handed_down
 from remote_payload.rundir import RunDir
 from remote_payload.schema import Failure, RunSpec
 

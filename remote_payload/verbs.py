@@ -74,8 +74,8 @@ def _dispatch(verb: str, request: str, writer: FrameWriter, archive: Path) -> No
 
         hold(from_json(HoldRequest, request), writer.send)
     elif verb == "top":
+        from remote_payload.gpus.top import top
         from remote_payload.schema.top import TopRequest
-        from remote_payload.top import top
 
         top(from_json(TopRequest, request), writer.send)
     elif verb == "gc":

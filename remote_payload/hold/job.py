@@ -13,7 +13,7 @@ from pathlib import Path
 
 from remote_payload import launch, leftovers
 from remote_payload.failure import machine_failure
-from remote_payload.gpu_choice import handed_down
+from remote_payload.gpus.choice import handed_down
 from remote_payload.hold.door import Door
 from remote_payload.refusal import Refusal
 from remote_payload.rundir import RunDir, write_atomically

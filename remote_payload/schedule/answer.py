@@ -99,7 +99,7 @@ def _require_gpus(spec: RunSpec) -> None:
     """Raises Refusal where the host can never give the GPUs that every run will ask for."""
     if spec.waiting is None or not spec.waiting.gpus or spec.slurm is not None:
         return
-    from remote_payload.gpu_queue import GpuQueue  # noqa: PLC0415 - few schedules ask for GPUs
+    from remote_payload.gpus.queue import GpuQueue  # noqa: PLC0415 - few schedules ask for GPUs
 
     try:
         GpuQueue(spec, spec.waiting, lambda _: None, lambda _: None).look()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from remote_payload import processes
 from remote_payload.failure import job_failure
-from remote_payload.gpu_choice import handed_down
+from remote_payload.gpus.choice import handed_down
 from remote_payload.rundir import RunDir
 from remote_payload.runstate import read_spec
 from remote_payload.schema.bench_job import BenchJob

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from remote_payload.gpus import GpuFacts, look_at_gpus
+from remote_payload.gpus.facts import GpuFacts, look_at_gpus
 
 FREE_PATIENCE_S = 30.0
 """A context's memory may stay for seconds after its process is gone."""

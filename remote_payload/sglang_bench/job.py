@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from remote_payload.failure import JobFailure
-from remote_payload.gpu_choice import leased
-from remote_payload.gpus import GpuFacts
+from remote_payload.gpus.choice import leased
+from remote_payload.gpus.facts import GpuFacts
 from remote_payload.rundir import write_atomically
 from remote_payload.schema.bench import BenchResult, ServerFacts, SglangFacts
 from remote_payload.schema.bench_job import BenchJob

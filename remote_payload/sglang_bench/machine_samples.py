@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from remote_payload.bounded import BoundedChild
-from remote_payload.gpu_choice import leased_indices
+from remote_payload.gpus.choice import leased_indices
 from remote_payload.schema.bench_machine import MachineSample
 from remote_payload.schema.record import to_json
 from remote_payload.sglang_bench.strays import Strays

@@ -8,11 +8,11 @@ import os
 import time
 from collections.abc import Callable
 
-from remote_payload.gpu_choice import leased
-from remote_payload.gpus import GpuFacts
+from remote_payload.gpus.choice import leased
+from remote_payload.gpus.facts import GpuFacts
+from remote_payload.gpus.top import users_of
 from remote_payload.schema.waiting import LEASED
 from remote_payload.sglang_bench.gpu_memory import LOOK
-from remote_payload.top import users_of
 
 INTERVAL_S = 30.0
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from orchestrator.demo.stage import DATA
-from remote_payload.leases import lease_holders
+from remote_payload.gpus.leases import lease_holders
 from tests.support.answering_server import RECORDED_META, AnsweringServer, Reply
 from tests.support.host_runs import kept_running, phase, state_file, wait_for_phase
 from tests.support.laptop import Laptop

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from remote_payload.gpus.leases import lease_holders
 from remote_payload.heartbeat import is_held
 from remote_payload.hold.door import ask
-from remote_payload.leases import lease_holders
 from remote_payload.refusal import Refusal
 from remote_payload.schema import (
     ErrorFrame,

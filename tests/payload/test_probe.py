@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from remote_payload import bounded, gpus, login, pythons, storage
+from remote_payload import bounded, login, pythons, storage
 from remote_payload import probe as probe_module
+from remote_payload.gpus.facts import GpuFacts, look_at_gpus, parse_gpus
 from remote_payload.schema import Frame, HostFacts, ProbeRequest
 from tests.payload.rig import NONCE, Rig, fill
 from tests.support.patience import Within
@@ -129,7 +130,7 @@ def test_a_hung_tool_costs_its_deadline_and_no_more(tmp_path: Path, monkeypatch:
     tool(tmp_path, "nvidia-smi", "trap '' TERM; sleep 60 & wait")
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     with Within():
-        assert gpus.look_at_gpus(deadline_s=0.3).answer == "hung"
+        assert look_at_gpus(deadline_s=0.3).answer == "hung"
 
 
 def test_gpus_and_who_uses_them() -> None:
@@ -137,7 +138,7 @@ def test_gpus_and_who_uses_them() -> None:
         "0, GPU-aaaa, NVIDIA H200, 143771, 1024, 37, 570.86.15",
         "1, GPU-bbbb, NVIDIA H200, 143771, [N/A], [Not Supported], 570.86.15",
     ]
-    first, second = gpus.parse_gpus(lines, [f"GPU-aaaa, {os.getpid()}, 1000", "GPU-aaaa, 99999999, [N/A]"])
+    first, second = parse_gpus(lines, [f"GPU-aaaa, {os.getpid()}, 1000", "GPU-aaaa, 99999999, [N/A]"])
     assert (first.memory_total_bytes, first.memory_used_bytes) == (143771 * 2**20, 1024 * 2**20)
     assert (first.utilization_percent, second.utilization_percent, second.memory_used_bytes) == (37.0, None, None)
     mine, gone = first.processes
@@ -147,7 +148,7 @@ def test_gpus_and_who_uses_them() -> None:
     assert (gone.user, gone.command, gone.used_memory_bytes) == (None, None, None)
     assert second.processes == ()
     with pytest.raises(ValueError, match="unpack"):
-        gpus.parse_gpus(["not what we asked for"], [])
+        parse_gpus(["not what we asked for"], [])
 
 
 LISTED = "0, GPU-aaaa, NVIDIA H200, 143771, 10, 0, 570.86.15"
@@ -169,7 +170,7 @@ def test_what_else_it_says_takes_no_gpu_away(
     answer = f'case "$*" in *query-gpu*) echo "{LISTED}" ;; *) echo "GPU-aaaa, [Not Found], 20" ;; esac'
     tool(tmp_path, "nvidia-smi", f"{said}\n{answer}\nexit {code}")
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    facts = gpus.look_at_gpus()
+    facts = look_at_gpus()
     assert (facts.answer, [gpu.uuid for gpu in facts.gpus]) == ("ok", ["GPU-aaaa"])
     assert (facts.problem is None) if problem is None else (problem in (facts.problem or ""))
     # Somebody is on it, whoever it is: it is not free.
@@ -181,7 +182,7 @@ def test_what_else_it_says_takes_no_gpu_away(
 def test_a_driver_without_a_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int) -> None:
     tool(tmp_path, "nvidia-smi", f"echo 'No devices were found'; exit {code}")
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    assert gpus.look_at_gpus() == gpus.GpuFacts(answer="ok")
+    assert look_at_gpus() == GpuFacts(answer="ok")
 
 
 def test_an_answer_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -190,7 +191,7 @@ def test_an_answer_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert bounded.BoundedChild(words).finish(time.monotonic() + 60) == (0, ("a word and a word\n" * 56)[:1000])
     tool(tmp_path, "nvidia-smi", words[-1])
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    facts = gpus.look_at_gpus()
+    facts = look_at_gpus()
     assert facts.answer == "failed"
     assert len(facts.problem or "") < 1000
 
@@ -198,7 +199,7 @@ def test_an_answer_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_an_answer_without_a_row_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tool(tmp_path, "nvidia-smi", "echo 'something else altogether'")
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    facts = gpus.look_at_gpus()
+    facts = look_at_gpus()
     assert facts.answer == "failed"
     assert "something else altogether" in (facts.problem or "")
 

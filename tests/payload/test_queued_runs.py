@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from remote_payload.gpus.leases import lease_holders
 from remote_payload.heartbeat import read_beat
-from remote_payload.leases import lease_holders
 from remote_payload.schema import RunSpec, SelftestJob, SweepJob, SweepPoint, SweepUnit, to_json
 from remote_payload.schema.waiting import Waiting
 from tests.payload.rig import Rig, command_lines, is_alive, kill

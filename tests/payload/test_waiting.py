@@ -13,7 +13,7 @@ import pytest
 
 from remote_payload import processes
 from remote_payload.failure import JobFailure
-from remote_payload.leases import Leases, lease_holders
+from remote_payload.gpus.leases import Leases, lease_holders
 from remote_payload.schema import Event, RunSpec, RunState, SelftestJob, to_json
 from remote_payload.schema.waiting import Holder, Waiting
 from remote_payload.waiting import Gate, Stopped, start_of
@@ -149,7 +149,7 @@ def test_no_tool_a_failing_and_a_hung_one_are_three_answers(host: Host, monkeypa
     host.tool.run("echo 'NVRM: version mismatch'; exit 18")
     with pytest.raises(JobFailure, match=r"not free: nvidia-smi: .* ended with exit code 18: NVRM"):
         host.gate(gpus=1).wait(at_once)
-    monkeypatch.setattr("remote_payload.gpu_queue.LOOK_S", 0.3)
+    monkeypatch.setattr("remote_payload.gpus.queue.LOOK_S", 0.3)
     host.tool.run("trap '' TERM; sleep 60 & wait")
     with pytest.raises(JobFailure, match=r"not free: nvidia-smi: .* gave no answer within 0.3 s"):
         host.gate(gpus=1).wait(at_once)

@@ -401,7 +401,7 @@ def test_a_hung_nvidia_smi_is_told_once_and_hangs_nobody(
     tool.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tool.parent}:/usr/bin:/bin")
     monkeypatch.setattr(machine_samples, "DEADLINE_S", 0.2)
-    monkeypatch.setattr("remote_payload.gpus.DEADLINE_S", 0.2)
+    monkeypatch.setattr("remote_payload.gpus.facts.DEADLINE_S", 0.2)
     bench.server.replies = [Reply(chunks=[(0.1, 1)] * 3)]
     result = bench.run(repeats=2)
     assert [warning for warning in result.warnings if "nvidia-smi" in warning] == [

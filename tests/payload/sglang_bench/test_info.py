@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from remote_payload.gpus import GpuFacts, parse_gpus
+from remote_payload.gpus.facts import GpuFacts, parse_gpus
 from remote_payload.sglang_bench.asking import MOST_BYTES, ask
 from remote_payload.sglang_bench.gpu_memory import GpuMemory
 from remote_payload.sglang_bench.info import counters_of, flush, server_info, snapshot

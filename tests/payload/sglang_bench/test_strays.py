@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from remote_payload.gpus import GpuFacts, parse_gpus
+from remote_payload.gpus.facts import GpuFacts, parse_gpus
 from remote_payload.schema.waiting import LEASED
 from remote_payload.sglang_bench import strays
 from remote_payload.sglang_bench.gpu_memory import GpuMemory, PatientLook

@@ -160,7 +160,7 @@ def test_an_nvidia_smi_that_hangs(site: Site, prompts: str, tmp_path: Path, monk
     tool.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tool.parent}:/usr/bin:/bin")
     monkeypatch.setattr("remote_payload.sglang_bench.machine_samples.DEADLINE_S", 0.3)
-    monkeypatch.setattr("remote_payload.gpus.DEADLINE_S", 0.3)
+    monkeypatch.setattr("remote_payload.gpus.facts.DEADLINE_S", 0.3)
     bench_job.run(site.job({"token_s": 0.05}, prompts=prompts, requests=5), site.result, site.events.append)
     result = from_json(BenchResult, (site.result / "bench.json").read_text())
     assert [warning for warning in result.warnings if "gave no answer within 0.3 s" in warning]

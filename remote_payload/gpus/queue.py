@@ -7,10 +7,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from remote_payload import gpu_choice
 from remote_payload.failure import JobFailure, machine_failure
-from remote_payload.gpus import GpuFacts, Meanwhile, look_at_gpus
-from remote_payload.leases import Leases, unusable_words
+from remote_payload.gpus import choice
+from remote_payload.gpus.facts import GpuFacts, Meanwhile, look_at_gpus
+from remote_payload.gpus.leases import Leases, unusable_words
 from remote_payload.schema import Event, Failure, Gpu, RunSpec
 from remote_payload.schema.waiting import Holder, Waiting
 
@@ -125,21 +125,19 @@ class GpuQueue:
         asked = {**os.environ, **self._spec.environment}
         mask, order = asked.get("CUDA_VISIBLE_DEVICES"), asked.get("CUDA_DEVICE_ORDER")
         try:
-            seen = gpu_choice.visible(facts.gpus, mask, order)
-        except gpu_choice.MaskError as error:
+            seen = choice.visible(facts.gpus, mask, order)
+        except choice.MaskError as error:
             raise JobFailure(Failure(kind="machine", message=str(error))) from None
         devices = [gpu for gpu in seen if not gpu.mig_devices]
         # A process sees one MIG device, and no whole GPU beside it.
         usable = [gpu for gpu in devices if gpu.mig_of is None or wish.gpus == 1]
-        large = [gpu for gpu in usable if gpu_choice.is_large_enough(gpu, wish.min_free_bytes)]
+        large = [gpu for gpu in usable if choice.is_large_enough(gpu, wish.min_free_bytes)]
         if len(large) >= wish.gpus:
             return usable
         through = "" if mask is None else f" through CUDA_VISIBLE_DEVICES={mask}"
         words = f"{_gpus(wish.gpus)} asked for, this host shows {len(usable)}{through}"
         if len(usable) >= wish.gpus:
-            words = (
-                f"{_gpus(wish.gpus)} asked for, of {gpu_choice.gib(wish.min_free_bytes)}, this host has {len(large)}"
-            )
+            words = f"{_gpus(wish.gpus)} asked for, of {choice.gib(wish.min_free_bytes)}, this host has {len(large)}"
         elif len(devices) > len(usable):
             words += f", and {len(devices) - len(usable)} MIG devices, of which a process sees one alone"
         if first:
@@ -149,7 +147,7 @@ class GpuQueue:
     def _choose(self, leases: Leases, usable: list[Gpu]) -> str | None:
         """Raises OSError where too few are left of those whose lease is a file that can be locked."""
         wish = self._wish
-        reasons = {gpu.uuid: gpu_choice.why_not(gpu, wish.min_free_bytes) for gpu in usable}
+        reasons = {gpu.uuid: choice.why_not(gpu, wish.min_free_bytes) for gpu in usable}
         free = [gpu for gpu in usable if reasons[gpu.uuid] is None]
         others = leases.take([gpu.uuid for gpu in free], wish.gpus)
         if others is not None:
@@ -159,7 +157,7 @@ class GpuQueue:
             held = {uuid: f"leased by {_name(who)}" for uuid, who in others.items()}
             return _why(usable, {**reasons, **planted, **held})
         taken = [gpu for gpu in free if gpu.uuid in leases.held]
-        self.environment = gpu_choice.environment(taken)
+        self.environment = choice.environment(taken)
         names = ", ".join(f"GPU {gpu.index} ({gpu.uuid})" for gpu in taken)
         self._report(Event(time_unix_s=time.time(), kind="note", name="gpus_leased", message=names))
         return None

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from orchestrator.report.top_text import top_text
-from remote_payload.leases import Leases
+from remote_payload.gpus.leases import Leases
 from remote_payload.schema import RunState
 from remote_payload.schema.top import TopFacts, TopRequest
 from remote_payload.schema.waiting import Holder

@@ -7,14 +7,14 @@ from pathlib import Path
 
 from remote_payload import processes
 from remote_payload.frames import Send
-from remote_payload.gpu_choice import why_not
-from remote_payload.gpus import look_at_gpus
-from remote_payload.leases import lease_holders, unseen_holders, unusable_words
+from remote_payload.gpus.choice import why_not
+from remote_payload.gpus.facts import look_at_gpus
+from remote_payload.gpus.leases import lease_holders, unseen_holders, unusable_words
+from remote_payload.gpus.tickets import Standing, queue_of
 from remote_payload.schema import Gpu, GpuProcess
 from remote_payload.schema.frames import TopFrame
 from remote_payload.schema.top import GpuUse, TopFacts, TopRequest
 from remote_payload.schema.waiting import Holder
-from remote_payload.tickets import Standing, queue_of
 
 
 def top(request: TopRequest, send: Send) -> None:

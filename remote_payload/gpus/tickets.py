@@ -14,8 +14,8 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from remote_payload.gpus.shared_lock import SharedLock, shared_folder
 from remote_payload.schema.waiting import Holder
-from remote_payload.shared_lock import SharedLock, shared_folder
 
 LOCK = "queue.lock"
 PATIENCE_S = 5.0

@@ -14,11 +14,11 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from remote_payload.gpu_choice import is_uuid
+from remote_payload.gpus.choice import is_uuid
+from remote_payload.gpus.shared_lock import SharedLock, shared_folder
+from remote_payload.gpus.tickets import Queue
 from remote_payload.schema import SchemaError
 from remote_payload.schema.waiting import Holder
-from remote_payload.shared_lock import SharedLock, shared_folder
-from remote_payload.tickets import Queue
 
 _END = ".lease"
 _LOOKED_AT_S = 0.1

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from remote_payload.leases import Leases, lease_holders
+from remote_payload.gpus.leases import Leases, lease_holders
+from remote_payload.gpus.shared_lock import SharedLock, shared_folder
+from remote_payload.gpus.tickets import queue_of
 from remote_payload.schema.waiting import Holder
-from remote_payload.shared_lock import SharedLock, shared_folder
-from remote_payload.tickets import queue_of
 
 HOLDER = """
 import os, sys, time
 from pathlib import Path
-from remote_payload.leases import Leases
+from remote_payload.gpus.leases import Leases
 from remote_payload.schema.waiting import Holder
 holder = Holder(run_id=sys.argv[2], user="ann", uid=os.getuid(), pid=1, since_unix_s=1.0, gpus=1)
 leases = Leases(Path(sys.argv[1]), holder)

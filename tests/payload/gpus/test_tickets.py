@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from remote_payload.gpus.shared_lock import SharedLock, shared_folder
+from remote_payload.gpus.tickets import LOCK, Queue, queue_of
 from remote_payload.schema.waiting import Holder
-from remote_payload.shared_lock import SharedLock, shared_folder
-from remote_payload.tickets import LOCK, Queue, queue_of
 
 
 def queue(folder: Path, run_id: str) -> Queue:

@@ -80,7 +80,7 @@ def _with_parts(gpus: tuple[Gpu, ...], tool: str, patience: _Patience) -> tuple[
     listing = _ask([tool, "-L"], patience).splitlines()
     if not any(line.lstrip().startswith("MIG ") for line in listing):
         return gpus
-    from remote_payload.mig import parse_mig  # noqa: PLC0415 - few hosts need an XML parser
+    from remote_payload.gpus.mig import parse_mig  # noqa: PLC0415 - few hosts need an XML parser
 
     return parse_mig(gpus, listing, _ask([tool, "-q", "-x"], patience))
 

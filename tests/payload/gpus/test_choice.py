@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from remote_payload.gpu_choice import MaskError, environment, leased, leased_indices, visible, why_not
-from remote_payload.mig import parse_mig
+from remote_payload.gpus.choice import MaskError, environment, leased, leased_indices, visible, why_not
+from remote_payload.gpus.mig import parse_mig
 from remote_payload.schema import Gpu, GpuProcess
 
 GIB = 1 << 30
