@@ -12,19 +12,23 @@ from typing import Literal
 from orchestrator.diagnosis.effective_capture import Effective, names, resolve
 from orchestrator.diagnosis.finding import CheckResult, Evidence, Subject
 from orchestrator.diagnosis.installed_ids import spell_installed
+from orchestrator.diagnosis.recognised_states import (
+    LEAST_TOKENS,
+    SERVED,
+    Recognised,
+    is_other,
+    left_words,
+    other_numbers,
+    recognised,
+    told,
+)
 from orchestrator.diagnosis.sglang_config import eagle_block
 from orchestrator.diagnosis.sglang_ids import spell
 from remote_payload.schema.capture import CaptureResult, ServedState, StateMatch
 
-SERVED = Subject(check="K12", title="states that the server feeds")
 RULE = Subject(check="K6", title="rule of the installed source against the server")
-CLOSE = 0.1
-"""|served - known| / |known| of the same state: bfloat16 gives 0.5 to 5 %, growing with depth."""
-APART = 2.0
-"""Times the nearest's error that the next nearest must be off: else either could be meant."""
-LEAST_TOKENS = 32
 CaptureVerdict = Literal[
-    "not_returned", "as_trained", "other_states", "shifted", "unlike", "identified", "not_compared"
+    "not_returned", "as_trained", "other_states", "changed", "shifted", "unlike", "identified", "not_compared"
 ]
 
 
@@ -41,63 +45,37 @@ class CaptureDiagnosis:
     fix: tuple[str, ...] = ()
 
 
-def identified(served: ServedState) -> StateMatch | None:
-    """The known state that a served one surely is: near, and nothing else nearly as near. None = none is.
-
-    A captured state and the target's own embedding may be the same thing under two names.
-    """
-    if served.tokens < LEAST_TOKENS or not served.matches:
-        return None
-    best, *others = served.matches
-    if best.error > CLOSE:
-        return None
-    if best.state is None:  # the same state may have a name besides
-        best = next((one for one in others if one.error <= best.error and one.state is not None), best)
-    rivals = (one for one in others if _is_other(best, one))
-    return None if any(one.error < max(APART * best.error, 1e-6) for one in rivals) else best
-
-
-def _is_other(best: StateMatch, one: StateMatch) -> bool:
-    if best.token_offset != one.token_offset:
-        return True
-    known = best.state is not None and one.state is not None
-    return best.state != one.state if known else (best.against, best.slot) != (one.against, one.slot)
-
-
 def judge_capture(result: CaptureResult, trained: tuple[int, ...] | None = None) -> CaptureDiagnosis:
     """Judge what came; `trained` are the states that the drafter was trained on, in the order of its fc."""
     rule = resolve(result.rule, result.draft_config, result.target_config)
-    matches = tuple(identified(served) for served in result.served)
-    states = tuple(None if one is None or one.token_offset else one.state for one in matches)
+    matches = tuple(recognised(served) for served in result.served)
+    states = tuple(None if one is None or one.match.token_offset else one.match.state for one in matches)
     verdict, served, fix = _served(result, matches, states, trained)
+    odd = _in_other_numbers(result, matches)
+    beside = () if odd is None or odd == served or verdict == "shifted" else (odd,)
     return CaptureDiagnosis(
         verdict=verdict,
         headline=served.summary,
         states=states,
         rule=rule,
-        results=(served, _agreement(result, states, rule)),
+        results=(served, _agreement(result, states, rule), *beside),
         fix=fix,
     )
 
 
 def _served(
     result: CaptureResult,
-    matches: tuple[StateMatch | None, ...],
+    matches: tuple[Recognised | None, ...],
     states: tuple[int | None, ...],
     trained: tuple[int, ...] | None,
 ) -> tuple[CaptureVerdict, CheckResult, tuple[str, ...]]:
-    evidence = tuple(_evidence(result))
-    if result.why_not is not None:
-        needs = "a SGLang that returns them; until then the rule of its source tells (K6)"
-        return "not_returned", SERVED.cannot_tell(f"no state came: {result.why_not}", needs=needs), ()
     if not result.served:
-        needs = "captured training rows (`--rows`) to hold them against"
-        return "not_compared", SERVED.cannot_tell("the served states were not compared", needs=needs), ()
-    fed = told(matches)
+        return _none_came(result)
+    evidence, fed = tuple(_evidence(result)), told(matches)
     fix: tuple[str, ...]
-    shifted = [one for one in matches if one is not None and one.token_offset]
+    shifted = [one.match.token_offset for one in matches if one is not None and one.match.token_offset]
     if shifted:
-        way = "next" if shifted[0].token_offset > 0 else "previous"
+        way = "next" if shifted[0] > 0 else "previous"
         text = f"SGLang feeds states of the {way} token, as the training rows have them: {fed}"
         fix = ("the rows or the server are off by one token: capture a row anew and compare",)
         return "shifted", _finding(text, evidence, fix), fix
@@ -112,26 +90,33 @@ def _served(
             "the capture with those that are served",
         )
         return "unlike", _finding(text, evidence, fix), fix
-    if trained is None:
-        return "identified", SERVED.passed(f"SGLang feeds {fed}", evidence), ()
-    if states == trained:
-        return "as_trained", SERVED.passed(f"SGLang feeds {fed}, which the drafter was trained on", evidence), ()
-    fix = _spelled(result, trained)
-    text = f"SGLang feeds {fed}; the drafter was trained on {names(trained)}"
-    return "other_states", _finding(text, evidence, fix), fix
+    if trained is not None and states != trained:
+        fix = _spelled(result, trained)
+        text = f"SGLang feeds {fed}; the drafter was trained on {names(trained)}"
+        return "other_states", _finding(text, evidence, fix), fix
+    odd = _in_other_numbers(result, matches)
+    if odd is not None and odd.severity == "serious":
+        return "changed", odd, odd.remedy
+    known: CaptureVerdict = "identified" if trained is None else "as_trained"
+    which = "" if trained is None else ", which the drafter was trained on"
+    return known, SERVED.passed(f"SGLang feeds {fed}{which}", evidence), ()
 
 
-def told(matches: tuple[StateMatch | None, ...]) -> str:
-    """`[embed, layer 3, ?]`; an unlabelled state by its place in the training rows."""
+def _none_came(result: CaptureResult) -> tuple[CaptureVerdict, CheckResult, tuple[str, ...]]:
+    if result.why_not is not None:
+        needs = "a SGLang that returns them; until then the rule of its source tells (K6)"
+        return "not_returned", SERVED.cannot_tell(f"no state came: {result.why_not}", needs=needs), ()
+    needs = "captured training rows (`--rows`) to hold them against"
+    return "not_compared", SERVED.cannot_tell("the served states were not compared", needs=needs), ()
 
-    def one(match: StateMatch | None) -> str:
-        if match is None:
-            return "?"
-        if match.state is not None:
-            return names((match.state,))[1:-1]
-        return "the final state" if match.against == "final" else f"slot {match.slot}"
 
-    return f"[{', '.join(one(match) for match in matches)}]"
+def _in_other_numbers(result: CaptureResult, matches: tuple[Recognised | None, ...]) -> CheckResult | None:
+    """The finding on states of the right layer and other numbers; None = there are none."""
+    found = [one.changed for one in matches if one is not None and one.changed is not None]
+    if not found:
+        return None
+    large = any(one.is_large for one in found)
+    return other_numbers(told(matches), left_words(found), large=large, evidence=tuple(_evidence(result)))
 
 
 def _finding(text: str, evidence: tuple[Evidence, ...], fix: tuple[str, ...]) -> CheckResult:
@@ -189,7 +174,7 @@ def _two(served: ServedState) -> Iterator[StateMatch]:
     """The nearest known state, and the nearest that is another one."""
     best = served.matches[0]
     yield best
-    yield from itertools.islice((one for one in served.matches[1:] if _is_other(best, one)), 1)
+    yield from itertools.islice((one for one in served.matches[1:] if is_other(best, one)), 1)
 
 
 def _named(match: StateMatch) -> str:

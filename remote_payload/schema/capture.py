@@ -6,6 +6,7 @@ from remote_payload.schema.bench import ServerFacts
 from remote_payload.schema.capture_rule import CaptureRule
 from remote_payload.schema.folder import FolderFacts
 from remote_payload.schema.record import SCHEMA_VERSION, Record
+from remote_payload.schema.state_change import StateChange
 
 
 class StateMatch(Record):
@@ -32,6 +33,8 @@ class StateMatch(Record):
     """Share of the served state's variance that a linear function of the known one explains on rows it was not fitted
     on (ridge, half of the rows each way); None = not fitted, or fewer than two rows."""
     r2_tokens: int | None = None
+    change: StateChange | None = None
+    """The served state as the known one in other numbers; None = of another token, or an older record."""
 
 
 class ServedState(Record):

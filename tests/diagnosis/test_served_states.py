@@ -5,9 +5,11 @@ from typing import Any
 
 import pytest
 
-from orchestrator.diagnosis.served_states import identified, judge_capture
+from orchestrator.diagnosis.recognised_states import identified, recognised
+from orchestrator.diagnosis.served_states import judge_capture
 from orchestrator.report.capture_text import CaptureReport, capture_blocks
 from remote_payload.schema.capture import CapturedRows, CaptureResult, ServedState, StateMatch
+from remote_payload.schema.state_change import StateChange
 from tests.diagnosis.test_effective_capture import LLAMA, config, rule, target
 
 
@@ -71,6 +73,62 @@ def test_states_that_are_none_of_the_captured() -> None:
     assert (found.verdict, found.states) == ("unlike", (None,))
     assert "[?]" in found.headline
     assert found.results[1].outcome == "cannot_tell"
+
+
+def scaled_by(factor: float, *, residual: float = 0.004, rival: float = 0.3, **more: Any) -> ServedState:
+    """Served state 1: layer 4 in other numbers, beside its neighbours."""
+    same = StateChange(factor=factor, scaled_error=residual, turned_error=residual)
+    other = StateChange(factor=factor, scaled_error=rival, turned_error=rival)
+    raw = {0: 0.9, 1: 0.5, 3: 0.5}
+    near = match(2, 4, abs(factor - 1) + residual / 10, change=dataclasses.replace(same, **more))
+    far = [match(slot, LABELS[slot], error, change=other) for slot, error in raw.items()]
+    return served(1, near, *far)
+
+
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [
+        (scaled_by(0.5), "layer 4 x 0.50"),
+        (scaled_by(0.9), "layer 4 x 0.90"),
+        (scaled_by(0.95), "layer 4 x 0.95"),  # near enough to be the state as it is, and surely scaled
+        (scaled_by(31.0), "layer 4 x 31.00"),
+        (scaled_by(0.7, residual=0.6, normed_error=0.001), "layer 4 after a norm"),
+        (scaled_by(0.7, residual=0.6, unnormed_error=0.001), "layer 4 before its norm"),
+        (scaled_by(0.7, residual=0.6, channels_error=0.001), "layer 4 through a norm of another weight"),
+        (scaled_by(0.999), "layer 4"),  # rounding
+        (scaled_by(0.5, residual=0.2), "?"),  # too much is left
+        (scaled_by(0.5, residual=0.08, rival=0.1), "?"),  # either could be meant
+    ],
+)
+def test_a_state_in_other_numbers_is_named_with_what_is_left(state: ServedState, words: str) -> None:
+    result = fed(0, 4, 5)
+    first, _, last = result.served
+    found = judge_capture(dataclasses.replace(result, served=(first, state, last)))
+    assert f"[embed, {words}, layer 5]" in found.headline
+    told = recognised(state)
+    large = told is not None and told.changed is not None and told.changed.is_large
+    verdict = "unlike" if told is None else "changed" if large else "identified"
+    assert found.verdict == verdict
+    odd = [item for item in found.results if item.cause == "engine"]
+    assert len(odd) == (told is not None and told.changed is not None)
+    if odd:
+        assert odd[0].severity == ("serious" if large else "minor")
+        left = "0.4 %" if words.startswith("layer 4 x") else "0.1 %"
+        assert f"captured states in other numbers, of which that leaves {left} unexplained" in odd[0].summary
+
+
+def test_a_rotated_state_is_named_by_the_regression_alone() -> None:
+    turned = served(0, match(1, 2, 1.4, r2=0.996), match(2, 4, 1.3, r2=0.6), match(0, 0, 1.2, r2=0.1))
+    found = judge_capture(dataclasses.replace(fed(0, 2, 4), served=(turned,)), trained=(2,))
+    assert (found.verdict, found.states) == ("changed", (2,))
+    assert "[layer 2 in another basis (R2 0.996)]" in found.headline
+
+
+def test_a_wrong_state_that_is_scaled_as_well_is_both() -> None:
+    result = fed(0, 4, 5)
+    first, _, last = result.served
+    found = judge_capture(dataclasses.replace(result, served=(first, scaled_by(0.5), last)), trained=(0, 2, 5))
+    assert [(item.check, item.cause) for item in found.results] == [("K12", "wiring"), ("K6", None), ("K12", "engine")]
 
 
 def test_a_shift_by_one_token_is_no_match() -> None:

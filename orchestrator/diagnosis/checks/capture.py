@@ -1,16 +1,18 @@
 """The capture against a fresh forward of the target: a broken capture scores well offline and fails in serving."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from orchestrator.diagnosis.changed_states import CLOSE, Changed, Known, changed, scaled
 from orchestrator.diagnosis.finding import CheckResult, Evidence, Subject, led_by, share
 from orchestrator.diagnosis.measured import Measured
+from orchestrator.diagnosis.recognised_states import left_words
 from remote_payload.schema import CaptureCheck, CaptureSlot
+from remote_payload.schema.state_change import StateChange
 
 CAPTURE = Subject(check="capture", title="capture against a fresh forward")
 
-CLOSE = 0.1
-"""Relative error of a sound captured state: bfloat16 gives 0.5 to 5 %, growing with depth."""
 FAR = 0.3
 """Beyond it a state is another one. Between the two a quantized target or another kernel is as likely."""
 SAME_ANSWERS = 0.97
@@ -29,9 +31,19 @@ def check(measured: Measured) -> tuple[CheckResult, ...]:
         return (CAPTURE.cannot_tell(f"not compared: {why}", needs=needs),)
     slots = (*capture.slots, *((capture.final,) if capture.final is not None else ()))
     evidence = (*(line for slot in slots for line in _evidence(slot, capture)), *_answers(capture))
-    strangers = [slot for slot in slots if slot.error > FAR]
+    odd = {slot.slot: one for slot in slots if (one := _in_other_numbers(slot)) is not None}
+    strangers = [slot for slot in slots if slot.error > FAR and slot.slot not in odd]
     found = [_strangers(strangers, evidence)] if strangers else []
-    found += [_mislabelled(wrong, capture, evidence)] if (wrong := [slot for slot in slots if _is_other(slot)]) else []
+    found += (
+        [_scaled(large, capture, evidence)]
+        if (large := {at: one for at, one in odd.items() if one[1].is_large})
+        else []
+    )
+    found += (
+        [_mislabelled(wrong, capture, evidence)]
+        if (wrong := [slot for slot in slots if slot.slot not in odd and _is_other(slot)])
+        else []
+    )
     if found:
         return tuple(found)
     if capture.answers and capture.same_answers < OTHER_ANSWERS * capture.answers:
@@ -53,6 +65,33 @@ def _strangers(slots: Sequence[CaptureSlot], evidence: Sequence[Evidence]) -> Ch
     worst = max(slots, key=lambda slot: slot.error)
     text = f"{_names(slots)} no state of this target: off by {100 * worst.error:.0f} % at the nearest"
     return _finding(text, led_by(evidence, f"{_name(worst)}: relative error there", f"{_name(worst)}: relative error"))
+
+
+def _in_other_numbers(slot: CaptureSlot) -> tuple[int, Changed] | None:
+    """The state that a slot is, scaled; None = as it is, or none of them."""
+    known = [Known(name=index, error=_off(change), change=change) for index, change in enumerate(slot.changes)]
+    if not known:
+        return None
+    if slot.error <= CLOSE:
+        own = scaled(known[slot.nearest])
+        return None if own is None else (slot.nearest, own)
+    found = changed(known)
+    return None if found is None else (known.index(found[0]), found[1])
+
+
+def _off(change: StateChange) -> float:
+    """|stored - fresh| / |fresh|: what the factor makes, and what it leaves at a right angle to that."""
+    return math.hypot(1 - change.factor, change.factor * change.scaled_error)
+
+
+def _scaled(
+    odd: Mapping[int | None, tuple[int, Changed]], capture: CaptureCheck, evidence: Sequence[Evidence]
+) -> CheckResult:
+    """States of the target in other numbers: one finding for all of them."""
+    slots = [slot for slot in (*capture.slots, capture.final) if slot is not None and slot.slot in odd]
+    each = ", ".join(f"{_name(slot)} is state {odd[slot.slot][0]} {odd[slot.slot][1].words}" for slot in slots)
+    left = left_words([one for _, one in odd.values()])
+    return _finding(f"{each} of this target, but for {left}: the capture scaled or normed it", evidence)
 
 
 def _is_other(slot: CaptureSlot) -> bool:

@@ -72,6 +72,7 @@ AXES: Mapping[Axis, Mapping[Answer, str]] = {
     "fed": {
         "as_trained": "the running server returned the very states that it was trained on",
         "other": "the running server returned other states",
+        "changed": "the running server returned the states that it was trained on in other numbers: scaled or normed",
         "unlike": "it returned states that are like none of the captured ones",
         "partly": "some are those that it was trained on, and some are like none of the captured ones",
         "open": "it returned states, and what the drafter was trained on is not known",

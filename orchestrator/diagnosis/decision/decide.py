@@ -90,7 +90,7 @@ def _told(known: Known, row: Row, signals: Sequence[Signal]) -> Iterator[CheckRe
     evidence = tuple(dict.fromkeys((*(one for item in seconds for one in item.evidence), *first.evidence, *cost)))
     yield replace(first, cause=row.cause, effect=effect, evidence=evidence)
     for item in rest:
-        yield replace(item, cause=item.cause if row.cause == "data" else row.cause)
+        yield replace(item, cause=item.cause if row.cause == "data" or lead.axis == "fed" else row.cause)
 
 
 def _as_finding(result: CheckResult, row: Row) -> CheckResult:

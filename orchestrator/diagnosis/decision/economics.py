@@ -77,7 +77,7 @@ def economics(known: Known) -> Economics | None:
 def _is_to_be_mended(known: Known) -> bool:
     """Whether the drafter's own files, its feeding or its computing have a fault that lowers the accept length."""
     offline, fed = known.offline, known.fed
-    if fed is not None and known.trained is not None and fed.states != known.trained:
+    if fed is not None and known.trained is not None and (fed.states != known.trained or fed.changed):
         return True
     if offline is None:
         return False

@@ -4,14 +4,15 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from orchestrator.diagnosis.changed_states import Changed
 from orchestrator.diagnosis.decision.axes import Signal
 from orchestrator.diagnosis.decision.fix import installed_spelling
 from orchestrator.diagnosis.decision.inputs import Fed, Known
 from orchestrator.diagnosis.finding import CheckResult, Evidence, Subject, count
+from orchestrator.diagnosis.recognised_states import SERVED, left_words, other_numbers
 from orchestrator.diagnosis.sglang_config import eagle_block
 from orchestrator.diagnosis.sglang_ids import spell
 
-SERVED_STATES = Subject(check="K12", title="states that the server feeds")
 TRAINED = Subject(check="K5", title="trainer's word against what is read best")
 RESOLVER = Subject(check="K6", title="rule against running server")
 
@@ -36,22 +37,24 @@ def fed_signals(known: Known) -> Iterator[Signal]:
         text = f"each served state is that of the {way} token in the rows: rows or server are off by one token"
         needs = "the standalone test with rows compared to a fresh forward (`--capture-rows`)"
         evidence = _evidence(fed, trained)
-        yield Signal(
-            axis="fed", answer="open", results=(SERVED_STATES.cannot_tell(text, needs=needs, evidence=evidence),)
-        )
+        yield Signal(axis="fed", answer="open", results=(SERVED.cannot_tell(text, needs=needs, evidence=evidence),))
         return
     if trained is None:
         needs = "`--trained` with the states it was trained on, or a standalone test that reads them"
         lack = "not known" if known.disputed is None else "disputed"
-        text = f"the server feeds {layers(fed.states)}; what the drafter was trained on is {lack}"
+        text = f"the server feeds {layers(fed.states, fed.changed)}; what the drafter was trained on is {lack}"
         yield Signal(
             axis="fed",
             answer="open",
-            results=(SERVED_STATES.cannot_tell(text, needs=needs, evidence=_evidence(fed, trained)), *rule),
+            results=(SERVED.cannot_tell(text, needs=needs, evidence=_evidence(fed, trained)), *rule),
         )
         return
     if not fed.exact and fed.worst_error is not None and fed.worst_error > IDENTIFIED:
         yield Signal(axis="fed", answer="unlike", results=(_unlike(fed, trained), *rule))
+        return
+    odd = _in_other_numbers(fed, trained)
+    if fed.states == trained and odd and odd[0].severity == "serious":
+        yield Signal(axis="fed", answer="changed", results=(*odd, *rule))
         return
     if fed.states == trained:
         exactly = "exactly" if fed.exact else "to rounding"
@@ -59,11 +62,11 @@ def fed_signals(known: Known) -> Iterator[Signal]:
         yield Signal(
             axis="fed",
             answer="as_trained",
-            results=(SERVED_STATES.passed(text, _evidence(fed, trained)), *rule),
+            results=(SERVED.passed(text, _evidence(fed, trained)), *odd, *rule),
         )
         return
     if _is_other(fed, trained):
-        yield Signal(axis="fed", answer="other", results=(_other(known, fed, trained), *rule))
+        yield Signal(axis="fed", answer="other", results=(_other(known, fed, trained), *odd, *rule))
         return
     answer = "unlike" if set(fed.states) == {None} else "partly"
     yield Signal(axis="fed", answer=answer, results=(_unlike(fed, trained), *rule))
@@ -147,14 +150,25 @@ def rule_results(known: Known) -> Iterator[CheckResult]:
         )
 
 
-def layers(states: Sequence[int | None]) -> str:
-    """e.g. `[embed, layer 3, layer 31]`, by HF `hidden_states` index; `?` is like none of the captured ones."""
-    names = ("?" if state is None else "embed" if state == 0 else f"layer {state}" for state in states)
+def layers(states: Sequence[int | None], changed: Sequence[Changed | None] = ()) -> str:
+    """e.g. `[embed, layer 3, layer 31 x 0.90]`, by HF `hidden_states` index; `?` is like none of the captured ones."""
+    names = ["?" if state is None else "embed" if state == 0 else f"layer {state}" for state in states]
+    for place, change in enumerate(changed):
+        names[place] += "" if change is None else f" {change.words}"
     return f"[{', '.join(names)}]"
 
 
+def _in_other_numbers(fed: Fed, trained: Sequence[int]) -> tuple[CheckResult, ...]:
+    """The finding on states of the right layer and other numbers, if there are any."""
+    found = [change for change in fed.changed if change is not None]
+    if not found:
+        return ()
+    large, told = any(change.is_large for change in found), layers(fed.states, fed.changed)
+    return (other_numbers(told, left_words(found), large=large, evidence=_evidence(fed, trained)),)
+
+
 def _other(known: Known, fed: Fed, trained: Sequence[int]) -> CheckResult:
-    return SERVED_STATES.finding(
+    return SERVED.finding(
         f"fc is fed with {layers(fed.states)} instead of {layers(trained)}{_or_else(known)}",
         severity="serious",
         cause="wiring",
@@ -171,7 +185,7 @@ def _or_else(known: Known) -> str:
 
 
 def _unlike(fed: Fed, trained: Sequence[int]) -> CheckResult:
-    return SERVED_STATES.finding(
+    return SERVED.finding(
         f"the server feeds {layers(fed.states)}: states like none of the captured ones, expected {layers(trained)}",
         severity="serious",
         cause="engine",
@@ -199,7 +213,7 @@ def spelled(known: Known, trained: tuple[int, ...]) -> tuple[str, ...]:
 
 def _evidence(fed: Fed, trained: Sequence[int] | None) -> tuple[Evidence, ...]:
     found = (
-        Evidence(name="fed by the running server", value=layers(fed.states)),
+        Evidence(name="fed by the running server", value=layers(fed.states, fed.changed)),
         Evidence(name="trained on", value="not known" if trained is None else layers(trained)),
         count("tokens compared", fed.tokens),
         Evidence(name="states equal number by number", value="yes" if fed.exact else "no"),

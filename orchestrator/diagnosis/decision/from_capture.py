@@ -5,7 +5,8 @@ import json
 from orchestrator.compare.served import effective
 from orchestrator.diagnosis.decision.inputs import Fed, Resolved
 from orchestrator.diagnosis.effective_capture import resolve
-from orchestrator.diagnosis.served_states import identified, judge_capture
+from orchestrator.diagnosis.recognised_states import recognised
+from orchestrator.diagnosis.served_states import judge_capture
 from remote_payload.schema.capture import CaptureResult
 from remote_payload.schema.capture_rule import CaptureRule
 
@@ -17,12 +18,14 @@ def fed_of(found: CaptureResult, run_id: str, trained: tuple[int, ...] | None = 
     """What the running server feeds; None where no drafter was served, no state came, or too few tokens were compared.
 
     `trained`: what the trainer says the drafter was trained on. A state that is only near a captured one is none of
-    them; one of the token beside is none either.
+    them, one of the token beside is none either; one that is a captured one scaled or normed is that one, `changed`.
     """
     judged = judge_capture(found, trained)
     if judged.verdict in SILENT or found.method != "speculating":
         return None
-    matches = [match for served in found.served if (match := identified(served)) is not None]
+    states = [recognised(served) for served in found.served]
+    known = [one for one in states if one is not None]
+    changes = tuple(None if one is None else one.changed for one in states)
     rule = found.rule
     told = None if found.server is None else effective(found.server, "speculative_draft_model_path")
     return Fed(
@@ -31,9 +34,10 @@ def fed_of(found: CaptureResult, run_id: str, trained: tuple[int, ...] | None = 
         states=judged.states,
         trained=trained,
         tokens=found.compared_tokens,
-        exact=bool(matches) and all(match.exact == match.tokens for match in matches),
-        token_offset=next((match.token_offset for match in matches if match.token_offset), 0),
-        worst_error=max((match.error for match in matches), default=None),
+        exact=bool(known) and all(one.match.exact == one.match.tokens for one in known),
+        token_offset=next((one.match.token_offset for one in known if one.match.token_offset), 0),
+        worst_error=max((one.residual for one in known), default=None),
+        changed=changes if any(changes) else (),
         target_class=None if rule is None else rule.target_class,
         target_layers=_layers(found.target_config),
         draft=None if told is None else str(told),

@@ -6,6 +6,7 @@ from typing import Literal
 from orchestrator.compare.served import ServedFigures
 from orchestrator.compare.served_acceptance import Acceptance
 from orchestrator.compare.step_cost import StepCost
+from orchestrator.diagnosis.changed_states import Changed
 from orchestrator.diagnosis.diagnose import DOUBTED_BY, Diagnosis
 from orchestrator.diagnosis.measured import Measured
 from orchestrator.diagnosis.served import ServedDiagnosis
@@ -131,6 +132,8 @@ class Fed:
     """The drafter's folder as that server tells it; None = it does not, or an older record."""
     draft_weights: str | None = None
     """sha256 of samples of the weights in it."""
+    changed: tuple[Changed | None, ...] = ()
+    """What is made of each state's numbers; None = nothing. Empty as a whole where that holds of all."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -52,7 +52,7 @@ TABLE: tuple[Row, ...] = (
         bars_fix=True, when="feeding=mis_fed fed=source_right",
         why="the rule says mis-fed, the installed source says not: the running server decides it"),
     Row(name="rule against server", kind="ask", tells=("fed",), asks=("standalone",), doubts=True, essential=True,
-        bars_fix=True, when="feeding=mis_fed fed=as_trained",
+        bars_fix=True, when="feeding=mis_fed fed=as_trained|changed",
         why="the rule says mis-fed, the running server says not: the server is right, the rule is another version's"),
     Row(name="server against rule", kind="also", tells=("fed",), when="feeding=as_trained fed=other",
         why="the rule says well fed and the running server says not: the server is right"),
@@ -70,15 +70,23 @@ TABLE: tuple[Row, ...] = (
     Row(name="poor, and nobody asked the server", kind="ask", asks=("capture", "check_rows"), doubts=True,
         essential=True, when="feeding=poor|suspected files=whole rows=sound|flawed fed=unknown|open|source_right",
         why="wrong rows, a state that is not captured, and a weak drafter look alike until the server is asked"),
+    Row(name="states in other numbers", kind="fault", cause="engine", tells=("fed",),
+        when="fed=changed feeding=as_trained|mis_fed served_train!=as_predicted served_heldout!=as_predicted",
+        why="on the captured states the drafter reads well, so the served ones are those that are off: a factor, a "
+            "norm or another basis in the served model"),
+    Row(name="states in other numbers, and yet as foretold", kind="also", tells=("fed",),
+        when="fed=changed served_train=as_predicted", why="this drafter accepts as much with them"),
+    Row(name="states in other numbers, and yet as foretold (held-out)", kind="also", tells=("fed",),
+        when="fed=changed served_heldout=as_predicted", why="this drafter accepts as much with them"),
     Row(name="states like none", kind="fault", cause="engine", tells=("fed",), asks=("check_rows",), doubts=True,
         when="fed=unlike feeding=as_trained|mis_fed served_train!=as_predicted served_heldout!=as_predicted",
         why="a target that computes its states otherwise than the captured one: quantized, rotated, or another model; "
             "or states that the rows do not hold"),
     Row(name="states like none, and nobody read the rows", kind="ask", tells=("fed",), asks=("standalone",),
-        doubts=True, essential=True, when="fed=unlike feeding=unknown",
+        doubts=True, essential=True, when="fed=unlike|changed feeding=unknown",
         why="rows of another model or target look just like a target that is served otherwise"),
     Row(name="states like none, and the rows in doubt", kind="ask", tells=("fed",), asks=("check_rows",), doubts=True,
-        essential=True, when="fed=unlike feeding=poor|suspected|open|uncompared",
+        essential=True, when="fed=unlike|changed feeding=poor|suspected|open|uncompared",
         why="no reading on these rows is good or decided, so they may be of another model or target themselves"),
     Row(name="states like none, and yet as foretold", kind="ask", tells=("fed", "served_train"),
         asks=("check_rows", "capture"), doubts=True, essential=True, bars_fix=True,
@@ -221,13 +229,14 @@ TABLE: tuple[Row, ...] = (
     Row(name="healthy", kind="healthy", tells=("feeding", "served_train", "served_heldout", "heldout", "pays"),
         when="files=whole rows=sound feeding=as_trained computing=as_trained heldout=level|small_gap "
              "served_train=as_predicted|untold|unknown served_heldout=as_predicted "
-             "fed=as_trained|unknown|source_right trainer=agrees|unknown arguments=as_asked pays=pays",
+             "fed=as_trained|changed|unknown|source_right trainer=agrees|unknown arguments=as_asked pays=pays",
         why="every question has an answer and none is a fault; on training prompts a prediction may be missing"),
     Row(name="sound, and its speed is not judged", kind="sound",
         tells=("feeding", "served_train", "served_heldout", "heldout"),
         when="files=whole rows=sound feeding=as_trained computing=as_trained heldout=level|small_gap "
-             "served_train=as_predicted|untold|unknown served_heldout=as_predicted fed=as_trained|unknown|source_right "
-             "trainer=agrees|unknown arguments=as_asked pays=open|unknown|foreseen_pays",
+             "served_train=as_predicted|untold|unknown served_heldout=as_predicted "
+             "fed=as_trained|changed|unknown|source_right trainer=agrees|unknown arguments=as_asked "
+             "pays=open|unknown|foreseen_pays",
         why="neither drafter nor server has a fault; whether speculation is worth its cost here is another question"),
 )  # fmt: skip
 """Of every answer of every axis there is a row that holds, or it is part of `healthy`."""

@@ -3,6 +3,7 @@
 from typing import Literal
 
 from remote_payload.schema.record import Record
+from remote_payload.schema.state_change import StateChange
 
 
 class SkippedRow(Record):
@@ -124,6 +125,8 @@ class RowsFacts(Record):
     response_tokens: int
     captured_states: int
     states: tuple[int, ...] | None
+    computed: tuple[int, ...] = ()
+    """Of `states`, what the rows do not hold: the embedding output (0), computed from the target's own table."""
     final_state: Literal["post_norm", "pre_norm", "answers"]
     """Whether the stored final state already went through the target's final norm; `answers`: none is stored, but the
     teacher's own choices (or probabilities) are."""
@@ -170,6 +173,8 @@ class CaptureSlot(Record):
     """The same for the second closest index."""
     labelled_error: float | None = None
     """The same for the index the job's labels give; None = unlabelled."""
+    changes: tuple[StateChange, ...] = ()
+    """The stored state as each fresh one in other numbers, by HF index; none in older records."""
 
 
 class CaptureCheck(Record):

@@ -6,6 +6,7 @@ import torch
 
 from remote_payload.schema.standalone import CaptureSlot
 from remote_payload.standalone.capture.fresh import Forward
+from remote_payload.standalone.capture.likeness import Sums
 
 
 @dataclass
@@ -13,18 +14,21 @@ class Distances:
     """Relative errors of one stored state against every fresh one, token by token."""
 
     by_index: dict[int, list[torch.Tensor]] = field(default_factory=dict)
+    sums: dict[int, Sums] = field(default_factory=dict)
 
     def add(self, stored: torch.Tensor, fresh: Forward) -> None:
         """Compare stored (T, Ht) with every state of the row's fresh forward."""
         stored = stored.to(device=fresh.states[0].device, dtype=torch.float32)
         last = len(fresh.states) - 1
         for index, state in enumerate(fresh.states):
-            error = relative_error(stored, state)
+            error, nearest = relative_error(stored, state), state
             if index == last and fresh.pre_norm is not None:
                 # Some captures hold the last layer's output before the final norm: either of the two is that layer.
                 unnormed = relative_error(stored, fresh.pre_norm)
-                error = min(error, unnormed, key=lambda found: float(found.median()))
+                if float(unnormed.median()) < float(error.median()):
+                    error, nearest = unnormed, fresh.pre_norm
             self.by_index.setdefault(index, []).append(error.cpu())
+            self.sums.setdefault(index, Sums()).add(stored, nearest)
 
     def facts(self, slot: int | None, label: int | None) -> CaptureSlot:
         """The nearest layer and the next one, by the median over all tokens."""
@@ -36,6 +40,7 @@ class Distances:
             error=errors[ranked[0]],
             next_error=errors[ranked[1]],
             labelled_error=None if label is None else errors.get(label),
+            changes=tuple(self.sums[index].change() for index in sorted(self.sums)),
         )
 
 

@@ -1,13 +1,15 @@
 """Which known state each served one is: equality, direction, size, and a linear fit, over the same tokens."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import torch
 
 from remote_payload.schema.capture import ServedState, StateMatch
+from remote_payload.schema.state_change import StateChange
 from remote_payload.standalone.capture.compare import relative_error
+from remote_payload.standalone.capture.likeness import Sums, through_norms
 from remote_payload.standalone.rows.row import Row
 
 OFFSETS = (0, -1, 1)
@@ -29,6 +31,7 @@ class _Pair:
     errors: list[torch.Tensor] = field(default_factory=list)
     cosines: list[torch.Tensor] = field(default_factory=list)
     scales: list[torch.Tensor] = field(default_factory=list)
+    sums: Sums = field(default_factory=Sums)
     exact: int = 0
 
 
@@ -84,6 +87,8 @@ class Identifier:
         pair.cosines.append(torch.nn.functional.cosine_similarity(fine, coarse, dim=-1))
         sizes = torch.linalg.vector_norm(coarse, dim=-1).clamp_min(torch.finfo(torch.float32).tiny)
         pair.scales.append(torch.linalg.vector_norm(fine, dim=-1) / sizes)
+        if not offset:
+            pair.sums.add(fine, coarse)
         shorter = min((mine.dtype, known.dtype), key=lambda dtype: dtype.itemsize)
         pair.exact += int((mine.to(shorter) == known.to(shorter)).all(dim=-1).sum())
 
@@ -120,7 +125,18 @@ class Identifier:
             scale=float(torch.cat(pair.scales).median()),
             r2=r2,
             r2_tokens=tokens or None,
+            change=None if offset else self._change(slot, other, pair),
         )
+
+    def _change(self, slot: int, other: int | None, pair: _Pair) -> StateChange:
+        change = pair.sums.change()
+        if other is None:
+            return change
+        served, known = (
+            [row[:, at].float() for row in rows] for rows, at in ((self._served, slot), (self._captured, other))
+        )
+        normed, unnormed, channels = through_norms(served, known)
+        return replace(change, normed_error=normed, unnormed_error=unnormed, channels_error=channels)
 
     def _fit(self, slot: int, other: int) -> tuple[float | None, int]:
         """Explained share on the other half of the rows, each half once; None below two rows."""

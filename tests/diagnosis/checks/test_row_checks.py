@@ -8,6 +8,7 @@ import pytest
 from orchestrator.diagnosis.checks import alignment, capture, data, gap, slots, teacher
 from orchestrator.diagnosis.finding import CheckResult
 from remote_payload.schema.standalone import MaskEdge, SkippedRow
+from remote_payload.schema.state_change import StateChange
 from tests.support.made_measured import (
     BEST,
     STATES,
@@ -515,6 +516,18 @@ class TestCapture:
 
     def test_a_state_of_no_layer(self):
         (finding,) = findings(self.check({"error": 0.8, "next_error": 0.9, "labelled_error": 0.8}))
+        assert "no state of this target" in finding.summary
+
+    def test_a_state_in_other_numbers(self):
+        def changes(label: int) -> tuple[StateChange, ...]:
+            left = [0.004 if index == label else 0.4 for index in range(9)]
+            return tuple(StateChange(factor=0.5, scaled_error=one, turned_error=one) for one in left)
+
+        far = {"nearest": 3, "error": 0.45, "next_error": 0.46, "labelled_error": 0.5}
+        (finding,) = findings(self.check({**far, "changes": changes(0)}))
+        assert "slot 0 is state 0 x 0.50 of this target, but for 0.4 %" in finding.summary
+        assert finding.cause == "data"
+        (finding,) = findings(self.check({**far, "changes": changes(-1)}))
         assert "no state of this target" in finding.summary
 
     def test_between_rounding_and_another_state_it_cannot_be_told(self):

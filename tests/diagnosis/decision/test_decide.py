@@ -8,6 +8,7 @@ import click
 import pytest
 
 from orchestrator.compare.served_acceptance import acceptance
+from orchestrator.diagnosis.changed_states import Changed
 from orchestrator.diagnosis.decision.decide import decide
 from orchestrator.diagnosis.decision.fix import is_outside
 from orchestrator.diagnosis.decision.inputs import Known, Resolved
@@ -279,6 +280,26 @@ def test_states_like_none_name_nothing_where_something_else_may_be_behind_it(kno
     assert (found.causes, found.certain, found.fix) == ((), False, None)
     assert row in found.rows
     assert step in [run.step for run in found.next_runs if run.decides]
+
+
+def test_trained_states_in_other_numbers_are_the_engines_unless_they_cost_nothing():
+    """A target that is served with a factor or a norm too many: the layers are right, the numbers are not."""
+    half = Changed(words="x 0.50", residual=0.003, error=0.5)
+    odd = replace(fed(), exact=False, changed=(None, half, None))
+    found = decide(sound(fed=odd, served=None))
+    assert (found.place["fed"], found.causes, found.certain) == ("changed", ("engine",), True)
+    assert "[embed, layer 2 x 0.50, layer 4]: captured states in other numbers" in found.named[0].summary
+    assert "leaves 0.3 % unexplained" in found.named[0].summary
+    assert decide(Known(fed=odd)).causes == ()  # the rows may be those that are off
+    immune = decide(sound(fed=odd))
+    assert immune.verdict == "healthy"
+    assert any("accepts as much with them" in text for text in immune.also)
+    little = replace(odd, changed=(None, replace(half, words="x 0.95", error=0.05), None))
+    near = decide(sound(fed=little))
+    assert (near.verdict, near.place["fed"]) == ("healthy", "as_trained")
+    assert any(item.severity == "minor" and "x 0.95" in item.summary for item in near.findings)
+    wrong = decide(sound(fed=replace(fed(FED_WRONG), changed=(half, half, half)), served=None))
+    assert set(wrong.causes) == {"wiring", "engine"}
 
 
 @pytest.mark.parametrize(("error", "answer"), [(0.01, "as_trained"), (0.15, "as_trained"), (0.4, "unlike")])

@@ -65,6 +65,17 @@ def test_states_of_another_layer_are_told_by_that_layer(made):
     assert all(slot.labelled_error > 0.1 for slot in found.slots[1:])
 
 
+def test_a_scaled_state_is_told_by_its_factor(made):
+    row = made.row(0)
+    found = check(made, [replace(row, states=0.5 * row.states)])
+    for slot, label in zip(found.slots, LABELS, strict=True):
+        assert slot.error > 0.3
+        assert len(slot.changes) == LAYERS + 1
+        assert slot.changes[label].factor == pytest.approx(0.5, rel=1e-4)
+        assert slot.changes[label].scaled_error < 1e-4
+        assert min(one.scaled_error for at, one in enumerate(slot.changes) if at != label) > 0.1
+
+
 def test_unlabelled_slots_are_named_all_the_same(made):
     found = check(made, [made.row(0)], labels=None)
     assert tuple(slot.nearest for slot in found.slots) == LABELS

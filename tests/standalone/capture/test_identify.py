@@ -1,5 +1,6 @@
 """Served states found among known ones, and rows that a capture wrote read again."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -68,6 +69,39 @@ def test_a_rotated_state_is_far_and_a_linear_function() -> None:
     assert told[1].r2 > 0.99
     assert told[0].r2 is not None
     assert told[0].r2 < 0.3
+
+
+def test_what_was_made_of_a_state_is_taken_back() -> None:
+    """By a factor, and through norms: with a weight, the other way round, and with another weight."""
+    draw = torch.Generator().manual_seed(4)
+    weight, lengths = torch.rand(WIDTH, generator=draw) + 0.5, torch.rand(LENGTH, 1, generator=draw) + 0.2
+
+    def unit(states: torch.Tensor) -> torch.Tensor:
+        return states / states.square().mean(dim=-1, keepdim=True).sqrt()
+
+    made_of = {
+        "scaled_error": lambda states: 0.9 * states,
+        "normed_error": lambda states: weight * unit(states),
+        "unnormed_error": lambda states: lengths * unit(states / weight),
+        "channels_error": lambda states: weight * states,
+        "turned_error": lambda states: lengths * states,
+    }
+    for figure, change in made_of.items():
+        finder = Identifier(None, None)
+        for seed in range(2):
+            row = made(seed)
+            if figure == "unnormed_error":  # the rows hold the norm's output
+                row = replace(row, states=weight * unit(row.states))
+            finder.add(change(row.states[:, 2])[:, None], row)
+        told = {match.slot: match.change for match in finder.found()[0].matches if not match.token_offset}
+        same, other = told[2], told[1]
+        assert same is not None
+        assert other is not None
+        assert getattr(same, figure) < 1e-5, figure
+        assert getattr(other, figure) > 0.5, figure
+        if figure == "scaled_error":
+            assert same.factor == pytest.approx(0.9, rel=1e-6)
+    assert next(match.change for match in finder.found()[0].matches if match.token_offset) is None
 
 
 def test_the_embedding_is_known_without_a_captured_one() -> None:
