@@ -7,9 +7,11 @@ from orchestrator.following import ANSWER_S
 from orchestrator.remote.session import HostSession
 from orchestrator.remote.verbs import new_nonce
 from orchestrator.store import RunSummary, Store
+from orchestrator.store.groups import group_ids, load_group
+from orchestrator.store.things import not_collected
 from remote_payload.schema import TERMINAL_PHASES
 from remote_payload.schema.frames import GcFrame
-from remote_payload.schema.housekeeping import GcItem, GcRequest, GcRules, GcTotals, HomeRun
+from remote_payload.schema.housekeeping import GcItem, GcRequest, GcRules, GcTotals, HomeGroup, HomeRun
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +31,12 @@ class Garbage:
 def collect_garbage(session: HostSession, store: Store, rules: GcRules, *, apply: bool) -> Garbage:
     """Ask the host what may go by these rules; with `apply` it goes. Raises HostError, ProtocolError."""
     request = GcRequest(
-        nonce=new_nonce(), root=session.host.root, rules=rules, home=at_home(session, store), apply=apply
+        nonce=new_nonce(),
+        root=session.host.root,
+        rules=rules,
+        home=at_home(session, store),
+        groups=groups_at_home(store),
+        apply=apply,
     )
     items: list[GcItem] = []
     totals = None
@@ -55,6 +62,19 @@ def at_home(session: HostSession, store: Store) -> tuple[HomeRun, ...]:
         for run in store.list()
         if run.phase in TERMINAL_PHASES and run.created_unix_s is not None and _is_of(run, session, store)
     )
+
+
+def groups_at_home(store: Store) -> tuple[HomeGroup, ...]:
+    """The sweeps over several hosts that this laptop knows, whatever their hosts; one that cannot be read goes on."""
+    found = []
+    for group_id in group_ids(store.home):
+        try:
+            group = load_group(store.home, group_id)
+            is_over = not group.missing and not_collected(group, store) is None
+        except Eagle3Error:
+            is_over = False
+        found.append(HomeGroup(group_id=group_id, is_over=is_over))
+    return tuple(found)
 
 
 def _is_of(run: RunSummary, session: HostSession, store: Store) -> bool:

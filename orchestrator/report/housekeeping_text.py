@@ -11,7 +11,7 @@ from remote_payload.schema.housekeeping import GcItem, GcTotals
 
 SHOWN = 3
 """Names of one reason to stay; `--json` has all."""
-PLURALS = {"run": "runs", "sweep": "sweeps", "payload": "payloads", "leftover": "leftovers"}
+PLURALS = {"run": "runs", "sweep": "sweeps", "group": "groups", "payload": "payloads", "leftover": "leftovers"}
 
 
 def gc_text(host: str, items: Sequence[GcItem], totals: GcTotals, *, applied: bool, width: int) -> str:

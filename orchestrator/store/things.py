@@ -73,7 +73,7 @@ def things_of(store: Store, rules: GcRules) -> Iterator[Thing]:
         if keeps is None and any(gone_on.get(run_id, set()) - ids for run_id in ids):
             keeps = "another sweep goes on with it"
         if keeps is None and family.group is not None:
-            keeps = _not_collected(family.group, store)
+            keeps = not_collected(family.group, store)
         size = sum(_size(store.run_dir(run_id).path) for run_id in ids)
         yield Thing(
             name=name,
@@ -140,7 +140,7 @@ def _keeps(runs: Sequence[RunSummary], rules: GcRules, needed: Mapping[str, str]
     return "carries a note or a tag" if said else None
 
 
-def _not_collected(group: SweepGroup, store: Store) -> str | None:
+def not_collected(group: SweepGroup, store: Store) -> str | None:
     """Shares that may still measure, or of which something is on their hosts alone; not of hosts that are dead."""
     for share in group.shares:
         if not share.is_launched or share.is_dead:

@@ -123,7 +123,7 @@ def chosen(things: Iterable[Thing], rules: GcRules, now_s: float, total_bytes: i
     """
     ordered = sorted(things, key=lambda thing: -(thing.since_unix_s or now_s))
     over = [thing for thing in ordered if thing.since_unix_s is not None]
-    newest = {id(thing) for thing in over[: rules.keep_newest or 0]}
+    newest = {id(thing) for thing in [one for one in over if one.kind != "group"][: rules.keep_newest or 0]}
     judged: list[Thing] = []
     left_bytes = total_bytes
     for thing in reversed(ordered):

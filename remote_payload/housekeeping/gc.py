@@ -13,6 +13,7 @@ from remote_payload.claim import absolute_root
 from remote_payload.frames import Send
 from remote_payload.housekeeping import inventory, living
 from remote_payload.housekeeping.choice import Thing, chosen, payload_things, things_of
+from remote_payload.housekeeping.groups import group_things, told_below
 from remote_payload.housekeeping.inventory import UNIT, Found, Reason
 from remote_payload.housekeeping.removal import delete, leftover_of, set_aside, set_run_aside
 from remote_payload.housekeeping.sizes import together
@@ -21,7 +22,7 @@ from remote_payload.rundir import RunDir
 from remote_payload.schema import EndFrame, PulseFrame
 from remote_payload.schema.frames import GcFrame
 from remote_payload.schema.housekeeping import GcItem, GcRequest, GcTotals
-from remote_payload.sweep.group_ledger import note_gone
+from remote_payload.sweep.group_ledger import note_gone, take_away
 
 PULSE_S = 2.0
 A_FRAME = 200
@@ -72,6 +73,7 @@ class _Round:
             inventory.payloads_below(root, now_s, self.tick), request.rules, self._in_use(runs, alive), now_s
         )
         found = things_of(rest, request.home, request.rules)
+        found += group_things(told_below(root, self.tick), runs, request.groups, request.rules)
         self._before_bytes = together(thing.weight for thing in (*found, *left, *others)).size_bytes
         gone_bytes = sum(thing.weight.frees_bytes for thing in (*left, *others) if thing.goes is not None)
         return [*left, *chosen(found, request.rules, now_s, self._before_bytes - gone_bytes), *others]
@@ -134,6 +136,8 @@ class _Round:
             if thing.kind == "leftover" and thing.other is not None:
                 put += self._units(thing.runs)
                 put += thing.other.paths
+            elif thing.kind == "group" and thing.other is not None:
+                take_away(self._root, thing.name, thing.other.since_unix_s)
             elif thing.other is not None:
                 put += self._payload(thing)
             else:

@@ -5,7 +5,8 @@ from typing import Literal
 from remote_payload.schema.record import Record, require, require_finite
 from remote_payload.schema.run import require_run_id
 
-GcKind = Literal["run", "sweep", "payload", "leftover"]
+GcKind = Literal["run", "sweep", "group", "payload", "leftover"]
+"""`group`: what a host was told of a sweep over several hosts; looked at with the sweeps."""
 
 
 class HomeRun(Record):
@@ -20,6 +21,17 @@ class HomeRun(Record):
     def __post_init__(self) -> None:
         require_run_id(self.run_id)
         require_finite(created_unix_s=self.created_unix_s)
+
+
+class HomeGroup(Record):
+    """A sweep over several hosts as the asking laptop knows it."""
+
+    group_id: str
+    is_over: bool
+    """Nothing more comes of any share, and everything is at home; not of hosts that were said to be dead."""
+
+    def __post_init__(self) -> None:
+        require_run_id(self.group_id)
 
 
 class GcRules(Record):
@@ -50,18 +62,21 @@ class GcRequest(Record):
     root: str
     rules: GcRules
     home: tuple[HomeRun, ...] = ()
+    groups: tuple[HomeGroup, ...] = ()
     apply: bool = False
 
 
 class GcItem(Record):
-    """One thing under the root: a run, a sweep with its units, a payload with what was compiled of it, a leftover."""
+    """One thing under the root: a run, a sweep with its units, a payload with what was compiled of it, what was
+    told of a group, a leftover."""
 
     kind: GcKind
     name: str
     runs: int = 0
     """How many run folders it has: 1 of a run; of a sweep its own, and those of its units that go or stay with it."""
     ended_unix_s: float | None = None
-    """When it ended, by the host's clock; of a payload when it was shipped; None = it goes on, or unknown."""
+    """When it ended, by the host's clock; of a payload when it was shipped, of a group when something of it was told
+    last; None = it goes on, or unknown."""
     size_bytes: int = 0
     """Allocated on the disk, hard links within it counted once."""
     frees_bytes: int = 0

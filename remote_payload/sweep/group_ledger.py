@@ -6,55 +6,32 @@ that answers before it is launched, and a host that was told of another with the
 what became of that other says so (`over`).
 """
 
-import contextlib
-import fcntl
 import functools
 import os
 import time
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from pathlib import Path
 
 from remote_payload.claim import absolute_root
 from remote_payload.frames import Send
 from remote_payload.place import place_of
-from remote_payload.refusal import Refusal, disk_refusal
+from remote_payload.refusal import Refusal
 from remote_payload.rundir import RunDir
-from remote_payload.schema import EndFrame, RunSpec, SchemaError, SweepJob, from_json, job_from_json, to_json
+from remote_payload.schema import EndFrame, RunSpec, SchemaError, SweepJob, job_from_json
 from remote_payload.schema.group import TellFrame, TellRequest, ToldShare
-from remote_payload.schema.record import Record
+from remote_payload.sweep.group_file import Ledger, Line, append, locked, path_of, read
 from remote_payload.sweep.succession import require_over
-
-FOLDER = "groups"
-
-
-class Line(Record):
-    """One line: a share that was told, one that was taken back, or one whose run here was taken away."""
-
-    share: ToldShare | None = None
-    withdrawn: str | None = None
-    gone: str | None = None
-
-
-@dataclass
-class Ledger:
-    """What holds now."""
-
-    shares: dict[str, ToldShare] = field(default_factory=dict)
-    """By run id, in the order in which they were told."""
-    gone: set[str] = field(default_factory=set)
-    """Runs of this host that `gc` took away: they have measured, although they are nowhere found."""
 
 
 def tell(request: TellRequest, send: Send) -> None:
     """Take in what is told, then answer with a TellFrame. Raises Refusal `sweep_goes_on` where it meets another."""
     root = absolute_root(request.root)
-    path = _path(root, request.group_id)
+    path = path_of(root, request.group_id)
     if request.shares or request.withdrawn:
-        with _locked(path) as descriptor:
+        with locked(path) as descriptor:
             found = _taken_in(request, root, path, descriptor)
     else:
-        found = _read(path)
+        found = read(path)
     here = tuple(one for one in found.shares if RunDir(root / "runs" / one).spec.is_file())
     gone = tuple(sorted(found.gone.difference(here)))
     shares = tuple(share for name, share in found.shares.items() if name not in request.known)
@@ -63,7 +40,7 @@ def tell(request: TellRequest, send: Send) -> None:
 
 
 def _taken_in(request: TellRequest, root: Path, path: Path, descriptor: int) -> Ledger:
-    found = _read(path)
+    found = read(path)
     if request.shares and not any(one.over for one in request.shares) and not _has_runs(root, request.group_id):
         os.ftruncate(descriptor, 0)  # of an earlier sweep of that name, which is gone
         found = Ledger()
@@ -76,7 +53,7 @@ def _taken_in(request: TellRequest, root: Path, path: Path, descriptor: int) -> 
         if share.run_id not in shares:
             shares[share.run_id] = _dated(share)
             lines.append(Line(share=shares[share.run_id]))
-    _append(descriptor, path, lines)
+    append(descriptor, path, lines)
     return found
 
 
@@ -87,9 +64,9 @@ def enter(job: SweepJob, spec: RunSpec, runs: Path) -> None:
     """
     if job.share is None or job.confirms is not None:  # measured afresh, whoever has the points
         return
-    path = _path(runs.parent, job.share.group_id)
-    with _locked(path) as descriptor:
-        found = _read(path)
+    path = path_of(runs.parent, job.share.group_id)
+    with locked(path) as descriptor:
+        found = read(path)
         share = found.shares.get(spec.run_id) or ToldShare(
             group_id=job.share.group_id,
             run_id=spec.run_id,
@@ -104,7 +81,7 @@ def enter(job: SweepJob, spec: RunSpec, runs: Path) -> None:
             raise _refusal(share)
         _require_free(share, found, runs.parent)
         if spec.run_id not in found.shares:
-            _append(descriptor, path, [Line(share=_dated(share))])
+            append(descriptor, path, [Line(share=_dated(share))])
 
 
 def note_gone(spec: RunSpec, runs: Path) -> None:
@@ -114,10 +91,21 @@ def note_gone(spec: RunSpec, runs: Path) -> None:
     """
     job = job_from_json(spec.job_json)
     if isinstance(job, SweepJob) and job.share is not None:
-        path = _path(runs.parent, job.share.group_id)
+        path = path_of(runs.parent, job.share.group_id)
         if path.is_file():
-            with _locked(path) as descriptor:
-                _append(descriptor, path, [Line(gone=spec.run_id)])
+            with locked(path) as descriptor:
+                append(descriptor, path, [Line(gone=spec.run_id)])
+
+
+def take_away(root: Path, group_id: str, last_s: float) -> None:
+    """Remove what this host was told of a group, if nothing was told since `last_s`. Raises Refusal, OSError."""
+    path = path_of(root, group_id)
+    if not path.is_file():  # another `gc` was quicker
+        return
+    with locked(path) as descriptor:
+        if os.fstat(descriptor).st_mtime > last_s:
+            raise Refusal("bad_request", f"somebody goes on with it just now: {group_id}")
+        path.unlink()
 
 
 def _require_free(share: ToldShare, found: Ledger, root: Path) -> None:
@@ -178,58 +166,3 @@ def _has_runs(root: Path, group_id: str) -> bool:
 
 def _dated(share: ToldShare) -> ToldShare:
     return ToldShare(**{**share.__dict__, "told_unix_s": time.time()})
-
-
-def _path(root: Path, group_id: str) -> Path:
-    return root / FOLDER / f"{group_id}.jsonl"
-
-
-@contextlib.contextmanager
-def _locked(path: Path) -> Iterator[int]:
-    try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-    except OSError as error:
-        raise disk_refusal(error, f"write {path}") from None
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield descriptor
-    except OSError as error:
-        raise disk_refusal(error, f"write {path}") from None
-    finally:
-        os.close(descriptor)
-
-
-def _append(descriptor: int, path: Path, lines: list[Line]) -> None:
-    if not lines:
-        return
-    size = path.stat().st_size
-    data = memoryview(b"".join(to_json(line).encode("ascii") + b"\n" for line in lines))
-    if size and os.pread(descriptor, 1, size - 1) != b"\n":  # a power cut left half a line
-        data = memoryview(b"\n" + data)
-    try:
-        while data:
-            data = data[os.write(descriptor, data) :]
-        os.fsync(descriptor)
-    except OSError:
-        os.ftruncate(descriptor, size)
-        raise
-
-
-def _read(path: Path) -> Ledger:
-    """Half a line is passed over."""
-    found = Ledger()
-    try:
-        text = path.read_text(encoding="ascii", errors="replace")
-    except OSError:
-        return found
-    for words in text.splitlines():
-        with contextlib.suppress(SchemaError):
-            line = from_json(Line, words)
-            if line.share is not None:
-                found.shares[line.share.run_id] = line.share
-            elif line.withdrawn is not None:
-                found.shares.pop(line.withdrawn, None)
-            elif line.gone is not None:
-                found.gone.add(line.gone)
-    return found

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from orchestrator.housekeeping import groups_at_home
 from orchestrator.records import BaselineEntry
 from orchestrator.records.group import GroupShare, SweepGroup
 from orchestrator.report.housekeeping_text import gc_text
@@ -144,6 +145,12 @@ def test_a_dead_hosts_share_is_not_waited_for_and_a_broken_record_stays(store: S
         "night.h2": (False, "is not over, by what was seen last"),
         "going": (False, "is not over, by what was seen last"),
         "broken": (False, "cannot be read"),
+    }
+    # What a host is told of them at its own `gc`.
+    assert {one.group_id: one.is_over for one in groups_at_home(store)} == {
+        "night": True,
+        "going": False,
+        "broken": False,
     }
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from remote_payload.rundir import RunDir
 from remote_payload.schema import RunSpec, RunState, SelftestJob, to_json
-from remote_payload.schema.housekeeping import GcItem, GcRequest, GcRules, GcTotals, HomeRun
+from remote_payload.schema.housekeeping import GcItem, GcRequest, GcRules, GcTotals, HomeGroup, HomeRun
 from tests.payload.rig import NONCE, Rig, of_kind
 
 DAY_S = 86400.0
@@ -17,6 +17,7 @@ class MadeRoot:
     def __init__(self, rig: Rig, now_s: float) -> None:
         self.rig, self.now_s = rig, now_s
         self.home: list[HomeRun] = []
+        self.groups: tuple[HomeGroup, ...] = ()
 
     def run(
         self,
@@ -61,7 +62,7 @@ class MadeRoot:
     def request(self, *, apply: bool = False, **rules: Any) -> GcRequest:
         """What a laptop asks that has what `home` names."""
         root, home = str(self.rig.root), tuple(self.home)
-        return GcRequest(nonce=NONCE, root=root, rules=GcRules(**rules), home=home, apply=apply)
+        return GcRequest(nonce=NONCE, root=root, rules=GcRules(**rules), home=home, groups=self.groups, apply=apply)
 
     def gc(self, *, apply: bool = False, **asked: Any) -> tuple[dict[str, GcItem], GcTotals]:
         """By a process of its own; what it said of each, by name."""

@@ -12,6 +12,7 @@ import pytest
 
 from remote_payload.rundir import RunDir
 from remote_payload.schema import SelftestJob
+from remote_payload.schema.housekeeping import HomeGroup
 from remote_payload.schema.waiting import Waiting
 from tests.payload.housekeeping.made_root import DAY_S, MadeRoot, allocated, going
 from tests.payload.rig import Rig, fill, frames_in, of_kind, wait_for
@@ -160,6 +161,34 @@ def test_a_share_that_goes_is_not_one_that_never_began(made: MadeRoot) -> None:
     assert ledger.read_text() == ""
     made.gc(apply=True, older_than_s=30 * DAY_S)
     assert (made.names(), '"gone":"night.h1"' in ledger.read_text()) == (set(), True)
+    made.groups = (HomeGroup(group_id="night", is_over=True),)
+    assert "night" not in going(made.gc(older_than_s=30 * DAY_S)[0])  # so much later only
+
+
+def test_what_was_told_of_a_group_goes_by_its_age_once_the_group_is_over(made: MadeRoot) -> None:
+    def told(group_id: str, age_days: float = 100) -> Path:
+        ledger = made.rig.root / f"groups/{group_id}.jsonl"
+        ledger.parent.mkdir(exist_ok=True)
+        ledger.write_text("{}\n")
+        os.utime(ledger, (made.now_s - age_days * DAY_S,) * 2)
+        return ledger
+
+    for group_id in ("over", "onward", "elsewhere", "again"):
+        told(group_id)
+    told("young", age_days=1)
+    job = {"share": {"group_id": "again", "number": 1, "hosts": ["a"], "host_class": "x"}, "resumes": "again.h1"}
+    made.sweep("alone", 0, job=job, age_days=1)
+    names = ("over", "onward", "again", "young")
+    made.groups = tuple(HomeGroup(group_id=name, is_over=name != "onward") for name in names)
+    items, _ = made.gc(older_than_s=30 * DAY_S)
+    assert (going(items), items["over"].kind, items["over"].runs) == ({"over"}, "group", 0)
+    assert items["again"].detail == "alone"
+    assert "elsewhere" in going(made.gc(older_than_s=30 * DAY_S, uncollected=True)[0])
+    assert "over" not in going(made.gc(older_than_s=0.0, kinds=["run"])[0])
+    assert going(made.gc(keep_newest=1)[0]) == {"over", "young"}  # a group is none of the newest
+    items, totals = made.gc(apply=True, older_than_s=30 * DAY_S)
+    assert (items["over"].removed, totals.removed_bytes > 0) == (True, True)
+    assert {path.stem for path in (made.rig.root / "groups").iterdir()} == {"onward", "elsewhere", "again", "young"}
 
 
 def test_a_unit_that_another_sweep_goes_on_with_stays(made: MadeRoot) -> None:
@@ -326,7 +355,7 @@ def test_two_at_once_take_everything_once(made: MadeRoot) -> None:
     request = made.request(apply=True, older_than_s=0.0)
     both = [made.rig.start("gc", request) for _ in range(2)]
     told = [child.communicate(timeout=60) for child in both]
-    assert [child.returncode for child in both] == [0, 0]
+    assert [child.returncode for child in both] == [0, 0], b"".join(e for _, e in told).decode()
     assert [err for _, err in told] == [b"", b""]
     for out, _ in told:
         items = [item for frame in of_kind(frames_in(out), "gc") for item in frame.items if item.goes]

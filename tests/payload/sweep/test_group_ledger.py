@@ -1,6 +1,7 @@
 """Shares of a sweep over several hosts, told to a host: two that have the same points do not both begin."""
 
 import dataclasses
+import fcntl
 import json
 import threading
 from pathlib import Path
@@ -230,3 +231,19 @@ def test_a_root_has_one_word_and_another_root_another(tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     assert place_of(tmp_path / "other") not in (None, renewed)
     assert place_of(tmp_path / "nowhere") is None
+
+
+def test_what_was_told_goes_only_while_nobody_tells_more(root: Path) -> None:
+    path = root / "groups/n.jsonl"
+    before_s = path.stat().st_mtime
+    with path.open("rb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        late = threading.Thread(target=lambda: tell(root, share("n.h3-aa", job_of("3"), over=("n.h2",))))
+        late.start()  # it may wait for the lock of a file that goes
+        path.unlink()
+    late.join()
+    assert [one.run_id for one in tell(root).shares] == ["n.h3-aa"]
+    with pytest.raises(Refusal, match="somebody goes on with it just now: n"):
+        group_ledger.take_away(root, "n", before_s - 1)
+    group_ledger.take_away(root, "n", path.stat().st_mtime)
+    assert not path.exists()
