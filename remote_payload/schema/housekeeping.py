@@ -67,8 +67,7 @@ class GcRequest(Record):
 
 
 class GcItem(Record):
-    """One thing under the root: a run, a sweep with its units, a payload with what was compiled of it, what was
-    told of a group, a leftover."""
+    """One thing under the root: a run, a sweep with its units, what was told of a group, a payload, a leftover."""
 
     kind: GcKind
     name: str
