@@ -15,9 +15,10 @@ from remote_payload import leftovers, processes
 from remote_payload.claim import absolute_root, lock_claim
 from remote_payload.frames import Send
 from remote_payload.heartbeat import beat_age_s
+from remote_payload.liveness import current_state
 from remote_payload.refusal import Refusal, disk_refusal
 from remote_payload.rundir import RunDir, write_atomically
-from remote_payload.runstate import advance, current_state
+from remote_payload.runstate import advance
 from remote_payload.schema import CancelAnswer, CancelFrame, CancelRequest, PulseFrame, RunState
 from remote_payload.watch import KILL_PATIENCE_S
 

@@ -4,8 +4,6 @@ The state file alone says that a run is over; after that every stream is read to
 """
 
 import base64
-import os
-import select
 import time
 from pathlib import Path
 
@@ -13,9 +11,10 @@ from remote_payload import leftovers
 from remote_payload.claim import absolute_root
 from remote_payload.frames import Send
 from remote_payload.heartbeat import beat_age_s
+from remote_payload.liveness import current_state
 from remote_payload.refusal import Refusal
 from remote_payload.rundir import RunDir
-from remote_payload.runstate import current_state, read_state, run_at
+from remote_payload.runstate import read_state, run_at
 from remote_payload.schema import (
     ChunkFrame,
     Cursor,
@@ -30,6 +29,7 @@ from remote_payload.schema import (
     StateFrame,
     from_json,
 )
+from remote_payload.supervisor_exit import SupervisorExit
 
 CHUNK_BYTES = 64 * 1024
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.01, 0.25
@@ -142,7 +142,7 @@ class _Follower:
     def until_over(self, state: RunState) -> RunState:
         """Stream until the state is one to wait for; returns that state, unsent."""
         pause_s, quiet_since_s, looked_s = FIRST_PAUSE_S, time.monotonic(), time.monotonic()
-        with _Exit(state) as supervisor_exit:
+        with SupervisorExit(state) as supervisor_exit:
             while True:
                 is_gone = supervisor_exit.wait(pause_s)
                 now_s = time.monotonic()
@@ -191,38 +191,6 @@ def _is_enough(state: RunState, request: FollowRequest) -> bool:
 def _says_more(fresh: RunState, known: RunState) -> bool:
     """Whether it is another state; of a run under Slurm also the same with another word of Slurm."""
     return fresh.sequence != known.sequence or (fresh.slurm is not None and fresh != known)
-
-
-class _Exit:
-    """Waits for the supervisor's end, which wakes the follower at once where the kernel has pidfds (5.3)."""
-
-    def __init__(self, state: RunState) -> None:
-        self._descriptor: int | None = None
-        if state.supervisor_pid is not None and hasattr(os, "pidfd_open"):
-            try:
-                self._descriptor = os.pidfd_open(state.supervisor_pid)  # if not ours any more: one wake-up too many
-            except OSError:
-                return
-            self._poll = select.poll()
-            self._poll.register(self._descriptor, select.POLLIN)
-
-    def __enter__(self) -> "_Exit":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._descriptor is not None:
-            os.close(self._descriptor)
-
-    def wait(self, seconds: float) -> bool:
-        """Sleep; True when the supervisor ended meanwhile."""
-        if self._descriptor is None:
-            time.sleep(seconds)
-            return False
-        ended = bool(self._poll.poll(seconds * 1000))
-        if ended:
-            os.close(self._descriptor)
-            self._descriptor = None
-        return ended
 
 
 def _send_result(run: RunDir, limit_bytes: int, send: Send) -> None:

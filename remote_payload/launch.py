@@ -7,9 +7,9 @@ from remote_payload import supervisor
 from remote_payload.claim import absolute_root, fits_the_kernel, lock_claim, make_folders, remove_unstarted
 from remote_payload.detach import DetachError, DiedError, Report, start_detached
 from remote_payload.frames import FrameWriter
+from remote_payload.liveness import current_state
 from remote_payload.refusal import Refusal, disk_refusal
 from remote_payload.rundir import RunDir, write_atomically
-from remote_payload.runstate import current_state
 from remote_payload.schema import (
     FollowRequest,
     LaunchedFrame,

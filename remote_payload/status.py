@@ -6,9 +6,10 @@ from remote_payload import leftovers
 from remote_payload.claim import absolute_root
 from remote_payload.frames import Send
 from remote_payload.heartbeat import beat_age_s, shared_age_s
+from remote_payload.liveness import current_state
 from remote_payload.refusal import Refusal
 from remote_payload.rundir import RunDir
-from remote_payload.runstate import current_state, read_spec, run_at
+from remote_payload.runstate import read_spec, run_at
 from remote_payload.schema import RunSpec, RunState, StatusAnswer, StatusFrame, StatusRequest
 
 Row = tuple[RunState, RunSpec, float | None]

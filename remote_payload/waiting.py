@@ -14,9 +14,10 @@ from remote_payload import leftovers
 from remote_payload.event_log import EventLog
 from remote_payload.failure import JobFailure, job_failure
 from remote_payload.gpus.queue import GpuQueue
+from remote_payload.liveness import current_state
 from remote_payload.refusal import Refusal
 from remote_payload.rundir import RunDir
-from remote_payload.runstate import current_state, read_spec, read_state, run_at
+from remote_payload.runstate import read_spec, read_state, run_at
 from remote_payload.schema import Event, RunSpec
 from remote_payload.schema.waiting import Waiting
 

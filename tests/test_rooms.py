@@ -14,8 +14,8 @@ PEER_OF_THE_CAPTURE_CHECK = ROOT / "remote_payload" / "standalone" / "capture" /
 """Runs the target with transformers where the host has it; what it cannot import it tells, and the job goes on."""
 
 
-def imports(path: Path) -> Iterator[str]:
-    """Every module a file imports when it runs, at any depth of the code, as dotted names."""
+def import_nodes(path: Path) -> Iterator[ast.Import | ast.ImportFrom]:
+    """Every import of a file that happens when it runs, at any depth of the code."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     for_types = {
         inner
@@ -24,11 +24,16 @@ def imports(path: Path) -> Iterator[str]:
         for inner in ast.walk(node)
     }
     for node in ast.walk(tree):
-        if node in for_types:
-            continue
+        if isinstance(node, ast.Import | ast.ImportFrom) and node not in for_types:
+            yield node
+
+
+def imports(path: Path) -> Iterator[str]:
+    """Every module a file imports, as dotted names; what is taken from a module may be one, and is among them."""
+    for node in import_nodes(path):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
+        else:
             assert node.level == 0, f"{path}: relative imports hide the room they reach into"
             yield node.module or ""
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
@@ -154,6 +159,37 @@ def test_arrows_point_one_way() -> None:
             if parts[0] != "orchestrator" or len(parts) == 1 or parts[1] == "__version__":
                 continue
             assert parts[1] in ARROWS[here], f"{path.relative_to(ROOT)} ({here}) imports {name}"
+
+
+def module_name(path: Path) -> str:
+    """`orchestrator/remote/__init__.py` -> `orchestrator.remote`."""
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+def circles(paths: list[Path]) -> dict[str, list[str]]:
+    """The modules that import each other in circles, or stand between two of those, each with which of them it has."""
+    names = {module_name(path) for path in paths}
+    left: dict[str, set[str]] = {}
+    for path in paths:
+        taken = {
+            whole if (whole := f"{node.module}.{alias.name}") in names else node.module or ""
+            for node in import_nodes(path)
+            if isinstance(node, ast.ImportFrom)
+            for alias in node.names
+        }
+        taken |= {alias.name for node in import_nodes(path) if isinstance(node, ast.Import) for alias in node.names}
+        left[module_name(path)] = (taken & names) - {module_name(path)}
+    before = 0
+    while before != len(left):  # what imports none of them, or is imported by none, is in no circle
+        before, wanted = len(left), set().union(*left.values())
+        left = {name: found & left.keys() for name, found in left.items() if found & left.keys() and name in wanted}
+    return {name: sorted(found) for name, found in left.items()}
+
+
+@pytest.mark.parametrize("package", [LAPTOP, PAYLOAD], ids=["laptop", "payload"])
+def test_no_circles(package: list[Path]) -> None:
+    """An import inside a function hides a circle from Python, not from a reader."""
+    assert circles(package) == {}
 
 
 def calls(path: Path, *names: str) -> list[str]:

@@ -11,9 +11,10 @@ import struct
 import time
 from collections.abc import Callable, Iterator
 
+from remote_payload.liveness import current_state
 from remote_payload.refusal import Refusal
 from remote_payload.rundir import RunDir
-from remote_payload.runstate import current_state, read_spec
+from remote_payload.runstate import read_spec
 from remote_payload.schema import ErrorFrame, Frame, SchemaError, frame_from_json, to_json
 
 NAME = "door"

@@ -15,9 +15,9 @@ from remote_payload import launch, leftovers
 from remote_payload.failure import machine_failure
 from remote_payload.gpus.choice import handed_down
 from remote_payload.hold.door import Door
+from remote_payload.liveness import current_state
 from remote_payload.refusal import Refusal
 from remote_payload.rundir import RunDir, write_atomically
-from remote_payload.runstate import current_state
 from remote_payload.schema import Event, LaunchRequest, SchemaError, from_json, to_json
 from remote_payload.schema.frames import HoldFrame
 from remote_payload.schema.hold import HoldFacts, HoldJob, HoldRequest

@@ -5,8 +5,9 @@ import time
 from remote_payload.claim import absolute_root
 from remote_payload.frames import Send
 from remote_payload.hold.door import LOOK_S, ask
+from remote_payload.liveness import current_state
 from remote_payload.refusal import Refusal
-from remote_payload.runstate import current_state, run_at
+from remote_payload.runstate import run_at
 from remote_payload.schema import to_json
 from remote_payload.schema.frames import HoldFrame
 from remote_payload.schema.hold import HoldFacts, HoldRequest

@@ -10,9 +10,10 @@ from remote_payload import heartbeat
 from remote_payload.housekeeping.living import Living
 from remote_payload.housekeeping.removal import leftover_of, trash
 from remote_payload.housekeeping.sizes import Weight, owner, weigh
+from remote_payload.liveness import current_state
 from remote_payload.refusal import Refusal
 from remote_payload.rundir import RUN_ID_PATTERN, RunDir
-from remote_payload.runstate import current_state, read_spec
+from remote_payload.runstate import read_spec
 from remote_payload.schema import RunSpec, RunState
 from remote_payload.schema.housekeeping import GcKind
 

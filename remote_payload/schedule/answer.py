@@ -11,9 +11,9 @@ from remote_payload.claim import absolute_root, make_folders
 from remote_payload.failure import JobFailure
 from remote_payload.frames import Send
 from remote_payload.launch import check
+from remote_payload.liveness import current_state
 from remote_payload.refusal import Refusal, disk_refusal
 from remote_payload.rundir import RunDir
-from remote_payload.runstate import current_state
 from remote_payload.schedule import engines
 from remote_payload.schedule.folder import ScheduleDir, folders, locked_file
 from remote_payload.schedule.history import GRACE_S, counts, note_steps_and_missed, read_history

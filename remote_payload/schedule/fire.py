@@ -8,9 +8,9 @@ from pathlib import Path
 
 from remote_payload.claim import absolute_root
 from remote_payload.launch import begin
+from remote_payload.liveness import current_state
 from remote_payload.refusal import Refusal
 from remote_payload.rundir import RunDir
-from remote_payload.runstate import current_state
 from remote_payload.schedule.folder import ScheduleDir
 from remote_payload.schedule.history import at_this_moment, note, note_steps_and_missed
 from remote_payload.schedule.times import last_until, use_the_systems_zone

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from remote_payload import processes
+from remote_payload.liveness import is_supervised
 from remote_payload.refusal import Refusal
 from remote_payload.rundir import RunDir
-from remote_payload.runstate import is_supervised, read_state
+from remote_payload.runstate import read_state
 
 _TITLES = ("sglang::", "sglang serve")
 _MODULES = ("sglang.launch_server", "sglang.srt", "sglang/launch_server.py")

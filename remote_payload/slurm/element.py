@@ -24,13 +24,14 @@ from remote_payload.schema import (
     job_from_json,
     to_json,
 )
-from remote_payload.slurm.batch import Here, take_up
 from remote_payload.slurm.elements import elements_of
 from remote_payload.slurm.giving_up import left_out
 from remote_payload.slurm.settle import is_all_told, settle_sweep
+from remote_payload.slurm.taking_up import Here, take_up
 from remote_payload.sweep.ledger import Ledger, read_unit_ledger, unit_folder
 from remote_payload.sweep.outcome import outcomes_of
-from remote_payload.sweep.unit import Place, spec_of, unit_run_id
+from remote_payload.sweep.unit import Place, spec_of
+from remote_payload.sweep.unit_ids import unit_run_id
 from remote_payload.sweep.wanted import Wanted, job_for
 
 

@@ -25,6 +25,7 @@ from remote_payload.schema.slurm import SlurmJob
 from remote_payload.slurm.poll import Answer, Known, look
 from remote_payload.slurm.texts import GONE, PHASES
 from remote_payload.sweep.ledger import Ledger, unit_folder
+from remote_payload.sweep.unit_ids import unit_run_id
 
 SLOWEST_S = 60.0
 """How long a final state may take to be seen on another host: NFS keeps what it knows of a folder for so long."""
@@ -99,8 +100,6 @@ def _stands(known: Known, answer: Answer, patience: float) -> bool:
 
 
 def _attempt(sweep_id: str, unit: SweepUnit, element: str, known: Known, *, is_array_known: bool) -> SweepAttempt:
-    from remote_payload.sweep.unit import unit_run_id  # noqa: PLC0415 - brings the launcher, and few need it
-
     assert known.view is not None  # it stands
     state, words = known.view.state, f"Slurm ended its element {element} before it began: {known.view.words}"
     if state == GONE and is_array_known:

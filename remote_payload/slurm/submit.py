@@ -14,9 +14,10 @@ from pathlib import Path
 
 from remote_payload.claim import remove_unstarted
 from remote_payload.failure import JobFailure, job_failure
+from remote_payload.liveness import current_state
 from remote_payload.refusal import Refusal, disk_refusal
 from remote_payload.rundir import RunDir
-from remote_payload.runstate import advance, current_state, read_state, run_at
+from remote_payload.runstate import advance, read_state, run_at
 from remote_payload.schema import RunSpec, RunState, SweepJob, job_from_json
 from remote_payload.schema.slurm import SlurmJob, SlurmSettings, seconds_of
 from remote_payload.schema.waiting import Waiting

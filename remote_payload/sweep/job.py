@@ -13,9 +13,9 @@ from pathlib import Path
 
 from remote_payload import leftovers
 from remote_payload.failure import JobFailure
+from remote_payload.liveness import current_state
 from remote_payload.refusal import Refusal
 from remote_payload.rundir import RunDir
-from remote_payload.runstate import current_state
 from remote_payload.schema import (
     Event,
     Failure,
@@ -30,7 +30,8 @@ from remote_payload.schema import (
 from remote_payload.software import Software
 from remote_payload.sweep.ledger import Ledger, read_ledger
 from remote_payload.sweep.outcome import ends_of_adopted, outcomes_of
-from remote_payload.sweep.unit import Place, spec_of, start, unit_run_id, until_over
+from remote_payload.sweep.unit import Place, spec_of, start, until_over
+from remote_payload.sweep.unit_ids import unit_run_id
 from remote_payload.sweep.wanted import Wanted, job_for
 
 Report = Callable[[Event], None]

@@ -6,9 +6,10 @@ from pathlib import Path
 
 from remote_payload.claim import absolute_root
 from remote_payload.frames import Send
+from remote_payload.liveness import current_state
 from remote_payload.refusal import Refusal
 from remote_payload.rundir import RunDir
-from remote_payload.runstate import current_state, read_spec, run_at
+from remote_payload.runstate import read_spec, run_at
 from remote_payload.schema import (
     TERMINAL_PHASES,
     EndFrame,

@@ -12,9 +12,10 @@ import time
 from pathlib import Path
 
 from remote_payload import leftovers
+from remote_payload.liveness import current_state
 from remote_payload.refusal import Refusal, disk_refusal
 from remote_payload.rundir import RUN_ID_PATTERN, RunDir
-from remote_payload.runstate import current_state, read_spec, read_state
+from remote_payload.runstate import read_spec, read_state
 from remote_payload.schema import SchemaError, SweepAttempt, SweepJob, job_from_json
 from remote_payload.sweep.ledger import read_ledger
 

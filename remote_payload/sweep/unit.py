@@ -2,17 +2,18 @@
 
 import dataclasses
 import os
-import select
 import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 from remote_payload import processes
+from remote_payload.liveness import current_state
 from remote_payload.refusal import Refusal
 from remote_payload.rundir import RunDir
-from remote_payload.runstate import current_state
 from remote_payload.schema import LaunchRequest, RunSpec, RunState, Setting, SweepJob, SweepUnit, UnitJob, to_json
+from remote_payload.supervisor_exit import SupervisorExit
+from remote_payload.sweep.unit_ids import unit_run_id
 from remote_payload.sweep.wanted import changed_settings
 
 NONCE = "of-a-sweep"
@@ -38,11 +39,6 @@ class Place:
     def run(self, run_id: str) -> RunDir:
         """Another run under the same root."""
         return RunDir(self.sweep.path.parent / run_id)
-
-
-def unit_run_id(sweep_id: str, unit_id: str, attempt: int) -> str:
-    """e.g. `sweep-20261130-0830-1a2b3c.u0007.0`."""
-    return f"{sweep_id}.{unit_id}.{attempt}"
 
 
 def spec_of(place: Place, sweep: SweepJob, unit: SweepUnit, attempt: int, job: UnitJob) -> RunSpec:
@@ -80,43 +76,14 @@ def until_over(run: RunDir, is_stopped: Callable[[], bool]) -> RunState:
     """The run's final state, once there is one; a stopped sweep asks its unit's supervisor to end. Raises Refusal."""
     asked = False
     state = current_state(run)
-    waiting = _Exit(state)
-    while state is None or not state.is_terminal:
-        if state is not None and is_stopped() and not asked:
-            asked = True
-            if state.supervisor_pid is not None and state.supervisor_start_ticks is not None:
-                processes.send_signal(state.supervisor_pid, state.supervisor_start_ticks, signal.SIGTERM)
-        waiting.wait()
-        state = current_state(run)
-        if state is None:
-            raise Refusal("no_such_run", f"the unit's state is gone: {run.state}")
-    waiting.close()
-    return state
-
-
-class _Exit:
-    """Waits for the end of a unit's supervisor, or a while."""
-
-    def __init__(self, state: RunState | None) -> None:
-        self._descriptor: int | None = None
-        if state is not None and state.supervisor_pid is not None and hasattr(os, "pidfd_open"):
-            try:
-                self._descriptor = os.pidfd_open(state.supervisor_pid)
-            except OSError:  # gone already, or a kernel older than 5.3
-                return
-
-    def wait(self) -> None:
-        """Until the supervisor ends, at most `LOOK_S`."""
-        if self._descriptor is None:
-            time.sleep(BUSY_LOOK_S)
-            return
-        poll = select.poll()
-        poll.register(self._descriptor, select.POLLIN)
-        if poll.poll(LOOK_S * 1000):
-            self.close()
-
-    def close(self) -> None:
-        """No more waiting."""
-        if self._descriptor is not None:
-            os.close(self._descriptor)
-            self._descriptor = None
+    with SupervisorExit(state) as supervisor_exit:
+        while state is None or not state.is_terminal:
+            if state is not None and is_stopped() and not asked:
+                asked = True
+                if state.supervisor_pid is not None and state.supervisor_start_ticks is not None:
+                    processes.send_signal(state.supervisor_pid, state.supervisor_start_ticks, signal.SIGTERM)
+            supervisor_exit.wait(LOOK_S if supervisor_exit.is_told else BUSY_LOOK_S)
+            state = current_state(run)
+            if state is None:
+                raise Refusal("no_such_run", f"the unit's state is gone: {run.state}")
+        return state

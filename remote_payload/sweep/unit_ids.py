@@ -1,4 +1,4 @@
-"""Ids of a sweep's starts, `SWEEP.uNNNN.N`: a run of another's making must not have one, or that point would fail."""
+"""Ids of a sweep's starts, `SWEEP.uNNNN.N`; a run of another's making must not have one, or that point would fail."""
 
 import re
 from pathlib import Path
@@ -9,6 +9,11 @@ from remote_payload.runstate import read_spec
 from remote_payload.schema import Job, SchemaError, SweepJob, job_from_json
 
 _START = re.compile(r"(?P<sweep>.+)\.(?P<unit>u\d+)\.\d+")
+
+
+def unit_run_id(sweep_id: str, unit_id: str, attempt: int) -> str:
+    """e.g. `sweep-20261130-0830-1a2b3c.u0007.0`."""
+    return f"{sweep_id}.{unit_id}.{attempt}"
 
 
 def require_own_ids(job: Job, run_id: str, runs: Path) -> None:

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from remote_payload.liveness import current_state
 from remote_payload.rundir import RunDir
-from remote_payload.runstate import advance, current_state, read_state
+from remote_payload.runstate import advance, read_state
 from remote_payload.schema import RunSpec, RunState, SweepAttempt, to_json
 from remote_payload.schema.slurm import SlurmJob
 from remote_payload.slurm.elements import keep, unbegun

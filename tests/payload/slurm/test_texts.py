@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from remote_payload.schema.slurm import SlurmPartition, SlurmSettings, problem_of, seconds_of
-from remote_payload.slurm.batch import why_ended
+from remote_payload.slurm.taking_up import why_ended
 from remote_payload.slurm.texts import (
     GOING,
     JobView,
