@@ -20,9 +20,9 @@ from orchestrator.diagnosis.decision.inputs import (
     Resolved,
     Served,
     ServedSplit,
-    Source,
     SplitName,
 )
+from orchestrator.diagnosis.installed_ids import Source
 from orchestrator.diagnosis.measured import Split
 from orchestrator.records import RunRecord
 from orchestrator.report.bench_content import BenchReport

@@ -8,9 +8,11 @@ import json
 from collections.abc import Sequence
 
 from orchestrator.compare.stats import Estimate
+from orchestrator.diagnosis.measured import Measured
 from orchestrator.diagnosis.mis_wired import (
     labels_first,
     not_captured_lines,
+    now_fed,
     numbering_lines,
     state_names,
     states_text,
@@ -18,7 +20,7 @@ from orchestrator.diagnosis.mis_wired import (
 )
 from orchestrator.diagnosis.remedies import remedy
 from orchestrator.diagnosis.sglang_config import eagle_block, whole_config
-from orchestrator.diagnosis.sglang_ids import Spelling, spell
+from orchestrator.diagnosis.sglang_ids import Spelling
 from orchestrator.diagnosis.verdict import (
     SEPARATION,
     SERVED_OFFSET,
@@ -110,7 +112,7 @@ def _headline(
 
 def fix(
     verdict: Verdict,
-    result: StandaloneResult,
+    measured: Measured,
     best: MeasuredReading,
     spelling: Spelling | None,
     difference: Estimate | None,
@@ -118,6 +120,7 @@ def fix(
     alike: bool,
 ) -> tuple[str, ...]:
     """What to do, a line each. `best` is the reading to serve; `alike`: other orders of its states read as well."""
+    result = measured.result
     if verdict in ("sound", "mis_read"):
         return ()
     if verdict == "unlabelled" or (verdict == "cannot_serve" and result.rows.states is None):
@@ -136,7 +139,7 @@ def fix(
             f"the best reading pairs state t with token t{best.facts.token_offset:+d}; every server pairs t with t+1: "
             "no config mends this, the drafter must be trained again",
         )
-    return (*labels_first(result, best), *_config_lines(result, best, spelling, difference))
+    return (*labels_first(result, best), *_config_lines(measured, best, spelling, difference))
 
 
 def _no_separation(difference: Estimate | None) -> str:
@@ -156,19 +159,19 @@ def _looks_worse(difference: Estimate) -> bool:
     return difference.value is not None and difference.value > 5 * SEPARATION
 
 
-def candidates_fix(result: StandaloneResult, candidates: Sequence[MeasuredReading]) -> tuple[str, ...]:
+def candidates_fix(measured: Measured, candidates: Sequence[MeasuredReading]) -> tuple[str, ...]:
     """Where the served states are not the right ones, but these rows do not tell which are."""
-    named = "; ".join(_candidate(result, item) for item in candidates)
+    named = "; ".join(_candidate(measured, item) for item in candidates)
     return (
         f"capture more rows and run again before changing the config: these do not tell apart {named}",
         "or look up which states it was trained on: only the training's own config says so for certain",
     )
 
 
-def _candidate(result: StandaloneResult, item: MeasuredReading) -> str:
+def _candidate(measured: Measured, item: MeasuredReading) -> str:
     states, ids = item.facts.states or (), None
     if states and item.facts.token_offset == SERVED_OFFSET:
-        ids = spell(states, result.declared.target_class, result.declared.target_layers).ids
+        ids = measured.spelling(states).ids
     return (
         f"{states_text(item.facts.states)} ({_percent(item)} at step 1{f', would be ids {list(ids)}' if ids else ''})"
     )
@@ -198,13 +201,13 @@ def _other_states(result: StandaloneResult) -> tuple[str, ...]:
 
 
 def _config_lines(
-    result: StandaloneResult, best: MeasuredReading, spelling: Spelling | None, difference: Estimate | None
+    measured: Measured, best: MeasuredReading, spelling: Spelling | None, difference: Estimate | None
 ) -> tuple[str, ...]:
-    wanted = f"states {state_names(best.facts.states)}"
+    result, wanted = measured.result, f"states {state_names(best.facts.states)}"
     if spelling is None or spelling.ids is None:
         reason = spelling.problem if spelling else "its states are not labelled"
         return (f"the best reading needs {wanted}, and no ids are known that serve it: {reason}",)
-    lines = []
+    lines = [] if spelling.needs is None else [f"first: {spelling.needs}"]
     if spelling.block_order is not None:
         if not _is_certain(best, difference):
             return (
@@ -218,10 +221,10 @@ def _config_lines(
     whole = whole_config(result.checkpoint, spelling.ids)
     block = json.dumps(eagle_block(spelling.ids))
     lines.append(whole or f'set in the drafter\'s config.json: "eagle_config": {block}')
-    lines.append(f"this feeds {wanted} by the rule `{spelling.rule}`, {spelling.valid_for}")
+    lines.append(f"this feeds {wanted} {spelling.basis}")
     now = result.declared.config_ids
     lines.append(
-        f"now: {'ids ' + str(list(now)) if now is not None else 'no ids, so the defaults hold'}, {_now(result)}"
+        f"now: {'ids ' + str(list(now)) if now is not None else 'no ids, so the defaults hold'}, {now_fed(measured)}"
     )
     lines += numbering_lines(result, best)
     if result.declared.ignored_top_level_ids is not None and whole is None:
@@ -237,12 +240,3 @@ def _is_certain(best: MeasuredReading, difference: Estimate | None) -> bool:
 
 def _percent(item: MeasuredReading) -> str:
     return f"{100 * (item.figures.first_step.value or 0.0):.1f} %"
-
-
-def _now(result: StandaloneResult) -> str:
-    captured = result.declared.captured
-    if captured is None:
-        return "what they feed is unknown"
-    if not captured:
-        return f"feeding {result.declared.rule}"
-    return f"feeding states {state_names(captured)} by the rule `{result.declared.rule}`, {result.declared.valid_for}"

@@ -6,11 +6,20 @@ from dataclasses import dataclass
 
 from orchestrator.diagnosis.effective_capture import Effective, names, resolve
 from orchestrator.diagnosis.sglang_config import eagle_block
-from orchestrator.diagnosis.sglang_ids import Spelling
+from orchestrator.diagnosis.sglang_ids import Spelling, block_order, spell
 from remote_payload.schema.capture_rule import CaptureRule
 
 EMBEDDING = "before layer 0 there is no residual"
 """How `resolve` begins to say that a server cannot take the embedding output."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """The deciding pieces of the SGLang that is installed, by which ids are spelled for it."""
+
+    rule: CaptureRule
+    target_config: str | None
+    """Text of the target's config.json; None = it was not read."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,6 +32,29 @@ class InstalledIds:
     """Those that feed just the wanted states; with `needs`, those that would once it is there; None = none would."""
     needs: str | None = None
     """Which change of this SGLang is needed first; None = the ids work as it is."""
+
+
+def spelling_for(
+    states: tuple[int, ...], target_class: str | None, target_layers: int | None, source: Source | None
+) -> Spelling:
+    """THE ids for `states`, in the order of the drafter's fc: by the installed source where one was read and tells.
+
+    Else by the table (`sglang_ids.spell`), which names the versions that it was made of.
+    """
+    table = spell(states, target_class, target_layers)
+    ordered = tuple(sorted(states))
+    found = None if source is None else spell_installed(source.rule, source.target_config, ordered, table)
+    if found is None:
+        return table
+    return Spelling(
+        ids=found.ids,
+        rule="of its source",
+        valid_for=found.version,
+        block_order=None if found.ids is None else block_order(states),
+        problem=found.needs if found.ids is None else None,
+        needs=None if found.ids is None else found.needs,
+        installed=True,
+    )
 
 
 def spell_installed(

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 
 from orchestrator.compare.chains import Chains, chains_of
 from orchestrator.compare.figures import ReadingFigures, reading_figures
+from orchestrator.diagnosis.installed_ids import Source, spelling_for
+from orchestrator.diagnosis.sglang_ids import Spelling
 from remote_payload.schema import ReadingFacts, ReadingHits, RowFacts, StandaloneResult
 
 
@@ -33,6 +35,13 @@ class Measured:
     heldout: Split | None = None
     readings: Mapping[str, ReadingFacts] = field(default_factory=dict)
     """Every reading of the result by name, whatever its stage."""
+    source: Source | None = None
+    """The SGLang that is installed, by which ids are spelled; None = it was not read, and the table stands for it."""
+
+    def spelling(self, states: tuple[int, ...]) -> Spelling:
+        """Ids that make SGLang feed these states of this target, in the order of the drafter's fc."""
+        declared = self.result.declared
+        return spelling_for(states, declared.target_class, declared.target_layers, self.source)
 
 
 RowsAndHits = tuple[Sequence[RowFacts], Sequence[ReadingHits]]

@@ -4,7 +4,8 @@ vLLM's ids are HF `hidden_states` indices as they stand; SGLang adds 1 for most 
 entry, `aux_hidden_state_layers`; SGLang's rule stands in `sglang_ids`.
 """
 
-from orchestrator.diagnosis.sglang_ids import spell
+from orchestrator.diagnosis.effective_capture import resolve
+from orchestrator.diagnosis.measured import Measured
 from orchestrator.diagnosis.verdict import GOOD_FIT, SERVED_OFFSET, MeasuredReading
 from remote_payload.schema import StandaloneResult
 
@@ -29,14 +30,15 @@ def is_vllms_numbering(result: StandaloneResult, best: MeasuredReading) -> bool:
     return reads_well and named == tuple(sorted(states)) and named != declared.captured
 
 
-def names_best(result: StandaloneResult, best: MeasuredReading) -> bool:
+def names_best(measured: Measured, best: MeasuredReading) -> bool:
     """Whether config.json itself names the states that read best, in either numbering: no other set is a rival then."""
-    declared, states = result.declared, best.facts.states
+    result, states = measured.result, best.facts.states
+    declared = result.declared
     if states is None:
         return False
     if is_vllms_numbering(result, best) or (declared.config_ids is None and declared.ignored_top_level_ids == states):
         return True
-    return spell(states, declared.target_class, declared.target_layers).ids == declared.config_ids is not None
+    return measured.spelling(states).ids == declared.config_ids is not None
 
 
 def what_is_fed(result: StandaloneResult, best: MeasuredReading) -> str:
@@ -92,3 +94,18 @@ def _labels_beside(result: StandaloneResult) -> tuple[str, ...]:
                 "the rows hold what is served (label i is the output of layer i-1); check `capture` tells",
             )
     return ()
+
+
+def now_fed(measured: Measured) -> str:
+    """What the ids that stand in config.json feed: by the installed source where one was read, else by the table."""
+    result, source = measured.result, measured.source
+    if source is not None:
+        found = resolve(source.rule, result.checkpoint.config_json, source.target_config)
+        if found.states is not None:
+            return f"feeding states {state_names(found.states)} by SGLang {found.version}, as installed"
+    captured = result.declared.captured
+    if captured is None:
+        return "what they feed is unknown"
+    if not captured:
+        return f"feeding {result.declared.rule}"
+    return f"feeding states {state_names(captured)} by the rule `{result.declared.rule}`, {result.declared.valid_for}"

@@ -11,7 +11,7 @@ from typing import Literal
 
 from orchestrator.diagnosis.effective_capture import Effective, names, resolve
 from orchestrator.diagnosis.finding import CheckResult, Evidence, Subject
-from orchestrator.diagnosis.installed_ids import spell_installed
+from orchestrator.diagnosis.installed_ids import Source, spelling_for
 from orchestrator.diagnosis.recognised_states import (
     LEAST_TOKENS,
     SERVED,
@@ -23,7 +23,6 @@ from orchestrator.diagnosis.recognised_states import (
     told,
 )
 from orchestrator.diagnosis.sglang_config import eagle_block
-from orchestrator.diagnosis.sglang_ids import spell
 from remote_payload.schema.capture import CaptureResult, ServedState, StateMatch
 
 RULE = Subject(check="K6", title="rule of the installed source against the server")
@@ -133,20 +132,13 @@ def _finding(text: str, evidence: tuple[Evidence, ...], fix: tuple[str, ...]) ->
 def _spelled(result: CaptureResult, trained: tuple[int, ...]) -> tuple[str, ...]:
     rule = result.rule
     layers = _layers(result.target_config)
-    spelling = spell(trained, None if rule is None else rule.target_class, layers)
-    here = spell_installed(rule, result.target_config, tuple(sorted(trained)), spelling)
-    if here is not None:
-        if here.needs is not None or here.ids is None:
-            return (f"this SGLang cannot be told to feed {names(trained)}: {here.needs}",)
-        return (
-            f'set in the drafter\'s config.json: "eagle_config": {json.dumps(eagle_block(here.ids))}',
-            f"this feeds {names(tuple(sorted(trained)))} by {here.version}",
-        )
-    if spelling.ids is None:
-        return (f"this SGLang cannot be told to feed {names(trained)}: {spelling.problem}",)
+    source = None if rule is None else Source(rule=rule, target_config=result.target_config)
+    spelling = spelling_for(trained, None if rule is None else rule.target_class, layers, source)
+    if spelling.ids is None or spelling.needs is not None:
+        return (f"this SGLang cannot be told to feed {names(trained)}: {spelling.needs or spelling.problem}",)
     return (
         f'set in the drafter\'s config.json: "eagle_config": {json.dumps(eagle_block(spelling.ids))}',
-        f"this feeds {names(tuple(sorted(trained)))} by the rule `{spelling.rule}`, {spelling.valid_for}",
+        f"this feeds {names(tuple(sorted(trained)))} {spelling.basis}",
     )
 
 

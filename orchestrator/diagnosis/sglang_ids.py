@@ -5,7 +5,7 @@ payload's `declared.py`; both are tested against one table. Source: SGLang 0.5.2
 each model; the rows of the DeepSeek family were seen on a running server. Versions are the oldest and newest looked at.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from remote_payload.schema.sglang import DEEPSEEK_CLASSES, PLAIN_CLASSES
 
@@ -49,6 +49,15 @@ class Spelling:
     block_order: tuple[int, ...] | None = None
     """Set where the drafter's fc must be re-ordered first: the block of columns to put at each place."""
     problem: str | None = None
+    needs: str | None = None
+    """Which change of the installed SGLang these ids need first; None = none, or only the table was looked at."""
+    installed: bool = False
+    """Whether the source that is installed says so, not this table alone."""
+
+    @property
+    def basis(self) -> str:
+        """What says so: the source that is installed, or a rule by its name and the versions it was seen in."""
+        return f"by {self.valid_for}" if self.installed else f"by the rule `{self.rule}`, {self.valid_for}"
 
 
 def spell(states: tuple[int, ...], target_class: str | None, target_layers: int | None) -> Spelling:
@@ -57,7 +66,6 @@ def spell(states: tuple[int, ...], target_class: str | None, target_layers: int 
     SGLang joins captured states in layer order whatever the list says; another order needs the fc's blocks re-ordered.
     """
     ordered = tuple(sorted(states))
-    block_order = None if ordered == states else tuple(states.index(state) for state in ordered)
     if target_class in PLAIN_CLASSES:
         spelling = _plain(ordered, target_class or "", target_layers)
     elif target_class in DEEPSEEK_CLASSES:
@@ -67,7 +75,13 @@ def spell(states: tuple[int, ...], target_class: str | None, target_layers: int 
     else:
         problem = f"no rule is known for the target's class: {target_class or 'unnamed'}"
         return Spelling(ids=None, rule="unknown", valid_for="no version", problem=problem)
-    return Spelling(**{**vars(spelling), "block_order": block_order if spelling.ids is not None else None})
+    return replace(spelling, block_order=None if spelling.ids is None else block_order(states))
+
+
+def block_order(states: tuple[int, ...]) -> tuple[int, ...] | None:
+    """The block of fc's columns to put at each place; None where they stand in layer order."""
+    ordered = tuple(sorted(states))
+    return None if ordered == states else tuple(states.index(state) for state in ordered)
 
 
 def _plain(states: tuple[int, ...], target_class: str, layers: int | None) -> Spelling:

@@ -17,7 +17,6 @@ from orchestrator.diagnosis import advice
 from orchestrator.diagnosis.effects import accepted_difference, effects, same_inputs, simplest
 from orchestrator.diagnosis.measured import Measured
 from orchestrator.diagnosis.mis_wired import is_vllms_numbering, names_best
-from orchestrator.diagnosis.sglang_ids import spell
 from orchestrator.diagnosis.verdict import (
     LEAST_FIT,
     SEPARATION,
@@ -56,14 +55,14 @@ def judge(measured: Measured) -> WiringVerdict:
         verdict = "mis_wired"
     # Where the order of the states hardly matters, the one that a server can feed needs no change of weights.
     served = next((item for item in (best, *equals) if _is_in_layer_order(item.facts)), best)
-    advised = verdict in ADVISED and not poor and not names_best(result, best)
+    advised = verdict in ADVISED and not poor and not names_best(measured, best)
     rivals = _rivals(ranking, verdict) if advised else ()
     spelling = None
     if verdict in ADVISED and not poor and not rivals and served.facts.states is not None:
-        spelling = spell(served.facts.states, result.declared.target_class, result.declared.target_layers)
+        spelling = measured.spelling(served.facts.states)
     misread = tuple(effect for effect in found if effect.proven) if not (poor and equals) else ()
-    fix = advice.candidates_fix(result, (best, *rivals)) if rivals else ()
-    fix = fix or advice.fix(verdict, result, served, spelling, difference, alike=bool(equals))
+    fix = advice.candidates_fix(measured, (best, *rivals)) if rivals else ()
+    fix = fix or advice.fix(verdict, measured, served, spelling, difference, alike=bool(equals))
     return WiringVerdict(
         verdict=verdict,
         best=best,

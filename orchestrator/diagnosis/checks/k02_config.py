@@ -6,7 +6,6 @@ from orchestrator.diagnosis.checks.factors import named_keys, ranking_of
 from orchestrator.diagnosis.finding import CheckResult, Evidence, Severity, Subject
 from orchestrator.diagnosis.measured import Measured
 from orchestrator.diagnosis.sglang_config import NESTED, eagle_block, whole_config
-from orchestrator.diagnosis.sglang_ids import spell
 from orchestrator.diagnosis.verdict import GOOD_FIT, SERVED_OFFSET
 from remote_payload.schema import CheckpointFacts, ConfigNote, GraphFlag
 
@@ -87,7 +86,7 @@ def _is_tensor(key: str) -> bool:
 def served_ids(measured: Measured) -> tuple[int, ...] | None:
     """SGLang's ids of the states to serve: the best reading's where it reads well, else what config.json means."""
     declared, states = measured.result.declared, _states_to_serve(measured)
-    return spell(states, declared.target_class, declared.target_layers).ids if states else declared.config_ids
+    return measured.spelling(states).ids if states else declared.config_ids
 
 
 def _states_to_serve(measured: Measured) -> tuple[int, ...] | None:

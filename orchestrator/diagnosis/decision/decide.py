@@ -35,6 +35,8 @@ ACCEPTANCE: tuple[Cause, ...] = ("loading", "wiring", "data", "engine", "general
 
 def decide(known: Known) -> Decision:
     """Judge. Raises InvalidRunError where hits and rows do not fit each other."""
+    if known.offline is not None and known.source is not None and known.offline.measured.source is None:
+        known = replace(known, offline=known.offline.by(known.source))
     signals = (
         *offline_signals(known.offline, known.served),
         *served_signals(known),

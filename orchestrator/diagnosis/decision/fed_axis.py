@@ -2,16 +2,14 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from orchestrator.diagnosis.changed_states import Changed
 from orchestrator.diagnosis.decision.axes import Signal
-from orchestrator.diagnosis.decision.fix import installed_spelling
 from orchestrator.diagnosis.decision.inputs import Fed, Known
 from orchestrator.diagnosis.finding import CheckResult, Evidence, Subject, count
+from orchestrator.diagnosis.installed_ids import spelling_for
 from orchestrator.diagnosis.recognised_states import SERVED, left_words, other_numbers
 from orchestrator.diagnosis.sglang_config import eagle_block
-from orchestrator.diagnosis.sglang_ids import spell
 
 TRAINED = Subject(check="K5", title="trainer's word against what is read best")
 RESOLVER = Subject(check="K6", title="rule against running server")
@@ -202,12 +200,10 @@ def spelled(known: Known, trained: tuple[int, ...]) -> tuple[str, ...]:
     """What to write so that these states are fed; the standalone test's own lines where it has them."""
     if known.offline is not None and known.offline.wiring.verdict in ("mis_wired", "cannot_serve"):
         return known.offline.wiring.fix
-    found = spell(trained, *known.target)
-    here = installed_spelling(known, tuple(sorted(trained)), found)
-    if here is not None:
-        found = replace(found, ids=None if here.needs is not None else here.ids, problem=here.needs)
-    if found.ids is None:
-        return (f"name {layers(trained)} in the drafter's config.json in SGLang's numbering: {found.problem}",)
+    found = spelling_for(trained, *known.target, known.source)
+    if found.ids is None or found.needs is not None:
+        lack = found.needs or found.problem
+        return (f"name {layers(trained)} in the drafter's config.json in SGLang's numbering: {lack}",)
     return (f'set in the drafter\'s config.json: "eagle_config": {json.dumps(eagle_block(found.ids))}',)
 
 

@@ -14,9 +14,9 @@ from orchestrator.compare.served import effective_int
 from orchestrator.diagnosis.decision.inputs import Known
 from orchestrator.diagnosis.decision.row import Row
 from orchestrator.diagnosis.fix import drafter_fix
-from orchestrator.diagnosis.installed_ids import InstalledIds, spell_installed
+from orchestrator.diagnosis.installed_ids import spelling_for
 from orchestrator.diagnosis.sglang_config import eagle_block
-from orchestrator.diagnosis.sglang_ids import Spelling, spell
+from orchestrator.diagnosis.sglang_ids import Spelling
 
 _SHAPE = ("speculative_num_steps", "speculative_eagle_topk", "speculative_num_draft_tokens")
 WIRING = ("fed other states", "fed other states, beside broken files", "mis-fed by the rule", "mis-read")
@@ -75,67 +75,36 @@ def _drafters(known: Known) -> Fix | None:
     if known.offline is None:
         return _of_capture(known)
     wiring = known.offline.wiring
-    spelling, states = wiring.spelling, wiring.best.facts.states
-    installed = (
-        None if spelling is None or states is None else installed_spelling(known, tuple(sorted(states)), spelling)
-    )
-    if spelling is not None and installed is not None:
-        blocks = spelling.block_order if spelling.ids is not None else _block_order(states or ())
-        own = replace(spelling, ids=installed.ids, block_order=blocks, problem=installed.needs)
-        wiring = replace(wiring, spelling=own)
     found = drafter_fix(known.offline.measured.result, wiring)
-    if found is None:
-        return _of_capture(known)
-    if installed is not None:
-        return _as_installed(found.patch, installed, tuple(line for line in found.by_hand if line != installed.needs))
-    sglang = None
-    if spelling is not None and spelling.ids is None:
-        sglang = _beyond(spelling.problem)
-    elif found.valid_for is not None:
-        sglang = _too_old(known, found.valid_for)
-    return Fix(config=found.patch, by_hand=found.by_hand, sglang=sglang, valid_for=_by_table(found.valid_for))
+    return _of_capture(known) if found is None else _spelled(known, found.patch, wiring.spelling, found.by_hand)
 
 
 def _of_capture(known: Known) -> Fix | None:
     """From what was served and what was trained alone; None where the trainer did not say."""
     if known.fed is None or known.fed.trained is None or known.fed.states == known.fed.trained:
         return None
-    found = spell(known.fed.trained, *known.target)
-    installed = installed_spelling(known, tuple(sorted(known.fed.trained)), found)
-    if installed is None and found.ids is None:
-        return Fix(config={}, sglang=_beyond(found.problem)) if known.target[0] is not None else None
-    blocks = _block_order(known.fed.trained)
-    if blocks is not None:
-        order = f"SGLang joins states in layer order: re-order fc's column blocks to {list(blocks)} as well"
-        return Fix(config={}, by_hand=(order,), sglang=None if installed is None else installed.needs)
-    if installed is not None:
-        return _as_installed({} if installed.ids is None else {"eagle_config": eagle_block(installed.ids)}, installed)
-    assert found.ids is not None
-    sglang = _too_old(known, found.valid_for)
-    valid = _by_table(found.valid_for)
-    return Fix(config={"eagle_config": eagle_block(found.ids)}, sglang=sglang, valid_for=valid)
+    found = spelling_for(known.fed.trained, *known.target, known.source)
+    if found.ids is None:
+        unknown = known.target[0] is None and not found.installed
+        return None if unknown else _spelled(known, {}, found)
+    if found.block_order is not None:
+        order = f"SGLang joins states in layer order: re-order fc's column blocks to {list(found.block_order)} as well"
+        return Fix(config={}, by_hand=(order,), sglang=found.needs)
+    return _spelled(known, {"eagle_config": eagle_block(found.ids)}, found)
 
 
-def installed_spelling(known: Known, states: tuple[int, ...], table: Spelling) -> InstalledIds | None:
-    """What the source that was read makes of it; None = none was read, or it does not tell."""
-    read = known.source
-    return None if read is None else spell_installed(read.rule, read.target_config, states, table)
-
-
-def _as_installed(patch: Mapping[str, Any], installed: InstalledIds, by_hand: tuple[str, ...] = ()) -> Fix:
-    valid = installed.version if patch and installed.ids is not None else None
-    return Fix(config=patch, by_hand=by_hand, sglang=installed.needs, valid_for=valid)
-
-
-def _block_order(states: tuple[int, ...]) -> tuple[int, ...] | None:
-    """The block of fc's columns to put at each place; None where they stand in layer order."""
-    ordered = sorted(states)
-    return None if list(states) == ordered else tuple(states.index(state) for state in ordered)
-
-
-def _by_table(valid_for: str | None) -> str | None:
-    """Versions by this tool's own table, said as such."""
-    return None if valid_for is None else f"{valid_for}, by table, not read on host"
+def _spelled(known: Known, patch: Mapping[str, Any], spelling: Spelling | None, by_hand: tuple[str, ...] = ()) -> Fix:
+    """The fix with what its ids, if it names any, need and are valid for."""
+    named = spelling is not None and spelling.ids is not None and spelling.block_order is None
+    if spelling is None:
+        return Fix(config=patch, by_hand=by_hand)
+    if spelling.installed:
+        lack = spelling.needs or spelling.problem
+        others = tuple(line for line in by_hand if line != lack)
+        return Fix(config=patch, by_hand=others, sglang=lack, valid_for=spelling.valid_for if named else None)
+    valid = f"{spelling.valid_for}, by table, not read on host" if named else None
+    sglang = _beyond(spelling.problem) if spelling.ids is None else _too_old(known, spelling.valid_for)
+    return Fix(config=patch, by_hand=by_hand, sglang=sglang if named or spelling.ids is None else None, valid_for=valid)
 
 
 def _beyond(problem: str | None) -> str:

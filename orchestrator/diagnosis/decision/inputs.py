@@ -1,18 +1,19 @@
 """What a decision may rest on; every part may be missing, and what is missing is said, never guessed."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from orchestrator.compare.served import ServedFigures
 from orchestrator.compare.served_acceptance import Acceptance
 from orchestrator.compare.step_cost import StepCost
 from orchestrator.diagnosis.changed_states import Changed
-from orchestrator.diagnosis.diagnose import DOUBTED_BY, Diagnosis
+from orchestrator.diagnosis.diagnose import DOUBTED_BY, Diagnosis, diagnose
+from orchestrator.diagnosis.installed_ids import Source
 from orchestrator.diagnosis.measured import Measured
 from orchestrator.diagnosis.served import ServedDiagnosis
 from orchestrator.diagnosis.verdict import WiringVerdict, is_poor
+from orchestrator.diagnosis.wiring import judge
 from remote_payload.schema.bench import BenchResult, RequestSample
-from remote_payload.schema.capture_rule import CaptureRule
 
 SplitName = Literal["train", "held-out"]
 SPLITS: tuple[SplitName, ...] = ("train", "held-out")
@@ -37,6 +38,12 @@ class Offline:
         # ids are only spelled for a reading that is surely ahead of every other set of states, and reads well
         spelling = self.wiring.spelling
         return self.wiring.best.facts.states if spelling is not None and not spelling.block_order else None
+
+    def by(self, source: Source) -> "Offline":
+        """The same, its ids spelled for the SGLang that is installed."""
+        measured = replace(self.measured, source=source)
+        wiring = judge(measured)
+        return replace(self, measured=measured, wiring=wiring, diagnosis=diagnose(measured, wiring))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,15 +172,6 @@ class Planned:
     draft_config: str | None = None
     """Text of the drafter's config.json; None = it was not read."""
     target_config: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Source:
-    """The deciding pieces of the SGLang that is installed, by which ids are spelled for it."""
-
-    rule: CaptureRule
-    target_config: str | None
-    """Text of the target's config.json; None = it was not read."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,8 +6,9 @@ import pytest
 
 from orchestrator.diagnosis.decision.decide import decide
 from orchestrator.diagnosis.decision.fix import Fix
-from orchestrator.diagnosis.decision.inputs import Known, Source
-from tests.diagnosis.decision.scenes import fed, story
+from orchestrator.diagnosis.decision.inputs import Known
+from orchestrator.diagnosis.installed_ids import Source
+from tests.diagnosis.decision.scenes import fed, offline, story
 from tests.diagnosis.test_effective_capture import KIMI, LLAMA, MOE, OSS, rule, target
 
 
@@ -119,3 +120,30 @@ def test_the_storys_own_fix_is_that_of_the_installed_source():
     assert old is not None
     assert not old.can_be_applied
     assert ids_of(old) == [-1, 1, 3]
+
+
+def test_the_offline_tests_own_finding_is_spelled_as_the_fix_is():
+    """The rows alone prove it, so the remedy is the wiring verdict's: it names what is installed, as the fix does."""
+    old = story(fed=None, served=None, source=Source(rule=rule("0.5.21", LLAMA), target_config=target(LLAMA, 8)))
+    found = decide(old)
+    (finding,) = (one for one in found.findings if one.check == "K5")
+    assert found.fix is not None
+    assert f"first: {found.fix.sglang}" == finding.remedy[0]
+    assert "[-1, 1, 3]" in finding.remedy[1]
+    assert finding.remedy[2].endswith("by SGLang 0.5.21 with that change")
+    assert "by SGLang 0.5.21, as installed" in finding.remedy[3]
+    by_table = decide(story(fed=None, served=None))
+    (finding,) = (one for one in by_table.findings if one.check == "K5")
+    assert "by the rule `id + 1 (LlamaForCausalLM)`, SGLang 0.5.22 to 0.5.23" in finding.remedy[1]
+
+
+def test_every_check_spells_ids_by_what_is_installed():
+    """On 0.5.12 this class's ids are one below the states, on 0.5.15 they are the states."""
+    for version, ids in (("0.5.12", "[2, 30, 58]"), ("0.5.15", "[3, 31, 59]")):
+        source = Source(rule=rule(version, KIMI), target_config=target(KIMI, 61))
+        found = offline().by(source).measured
+        spelled = replace(
+            found,
+            result=replace(found.result, declared=replace(found.result.declared, target_class=KIMI, target_layers=61)),
+        )
+        assert str(list(spelled.spelling((3, 31, 59)).ids or ())) == ids
