@@ -29,7 +29,7 @@ def named(host_name: str) -> tuple[str, ...]:
 
 def mix_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Whether hosts that cannot be held against each other may share a sweep all the same."""
-    classes = "Of several hosts, although they are not alike: with a table a class of hosts."
+    classes = "Of several hosts, although they, or what is installed, are not alike: with a table for each kind."
     models = "Of several hosts, although a path holds another model on each: with a table for each."
     for name, words in (("--mix-models", models), ("--mix-classes", classes)):
         command = click.option(name, is_flag=True, help=words)(command)

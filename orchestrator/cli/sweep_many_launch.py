@@ -48,7 +48,7 @@ def run(
             group = members.again(group_id, planning.asked_sha256(wanted), tuple(wanted), store)
         else:
             mix = {key: asked[key] for key in ("mix_classes", "mix_models")}
-            group, left_out = planning.planned(wanted, hosts, group_id, **mix)
+            group, left_out = planning.planned(wanted, hosts, group_id, store, **mix)
             members.begin(group, store)
         for name, error in left_out.items():
             console.warn(f"{name} is left out, the others measure all points: {error.message}")

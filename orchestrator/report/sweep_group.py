@@ -58,6 +58,8 @@ def report_text(
         lines += ["", *wrapped(f"{one.host_class}: {names}", width)]
         for words in one.apart:
             lines += wrapped(f"OTHER MODELS: {words}", width, "  ")
+        for words in one.other_software:
+            lines += wrapped(f"OTHER SOFTWARE: {words}", width, "  ")
         for words in one.unknown:
             lines += wrapped(words, width, "  ")
         lines += rows_text(one.tables, width)
@@ -75,8 +77,8 @@ def report_text(
     lines += legend_text([table for one in classes for table in one.tables], width, None)
     if any(table.metrics for one in classes for table in one.tables):
         lines += wrapped(
-            "Every point is held against the plain decoding of its own host; figures of two classes, or of two models, "
-            "say nothing about each other.",
+            "Every point is held against the plain decoding of its own host; figures of two classes, models or "
+            "versions say nothing about each other.",
             width,
         )
     return "\n".join(lines)
@@ -91,6 +93,7 @@ def report_json(
         {
             "host_class": one.host_class,
             "other_models": list(one.apart),
+            "other_software": list(one.other_software),
             "unknown_models": list(one.unknown),
             "tables": [table_json(table) for table in one.tables],
         }

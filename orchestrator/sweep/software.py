@@ -1,9 +1,46 @@
-"""What was installed where the points of a sweep were measured, as its host told it attempt by attempt. Pure."""
+"""What is installed where the points of a sweep are measured, as hosts tell it, attempt by attempt as well. Pure."""
 
 import json
 from collections.abc import Mapping, Sequence
 
 from remote_payload.schema import SweepAttempt, SweepJob
+
+Installed = Mapping[str, Mapping[str, str]]
+"""By host: versions by package; none where nobody can tell."""
+
+
+def other_versions(found: Installed) -> tuple[str, ...]:
+    """What one host has in another version than the first that tells, a sentence a package and host; not of `python`.
+
+    A host that cannot tell is said nothing of.
+    """
+    told: list[str] = []
+    known = {host: versions for host, versions in found.items() if versions}
+    first, first_has = next(iter(known.items()), ("", {}))
+    for host, versions in known.items():
+        told += [
+            f"{name} is {versions.get(name, 'not installed')} on {host}, and "
+            f"{first_has.get(name, 'not installed')} on {first}"
+            for name in sorted({*versions, *first_has} - {"python"})
+            if versions.get(name) != first_has.get(name)
+        ]
+    return tuple(told)
+
+
+def same_versions(found: Installed) -> tuple[tuple[str, ...], ...]:
+    """The hosts, those together that have the same versions; one that cannot tell with the first; in their order."""
+    groups: list[list[str]] = []
+    for host, versions in found.items():
+        fitting = (group for group in groups if not other_versions({group[0]: found[group[0]], host: versions}))
+        group = next(fitting, None)
+        if group is None:
+            groups.append([host])
+        elif versions and not found[group[0]]:
+            group.insert(0, host)  # who tells speaks for those who cannot
+        else:
+            group.append(host)
+    order = list(found)
+    return tuple(tuple(sorted(group, key=order.index)) for group in groups)
 
 
 def measured_with(job: SweepJob, attempts: Sequence[SweepAttempt]) -> tuple[dict[str, str], ...]:

@@ -104,13 +104,13 @@ def new_shares(
     """
     config, wish = of
     paths = tuple(one.path for one in next(iter(taken.values()))[0].part.job.identity)
-    answers = hosts.each(lambda session: (look(session, paths), _drift(session, members)), tuple(taken))
+    answers = hosts.each(lambda session: (look(session, paths), *_drift(session, members)), tuple(taken))
     if answers.errors:
         raise next(iter(answers.errors.values()))
     number = max(share.number for share in group.shares)
     shares = []
     for name, some in taken.items():
-        looked, drift = answers.found[name]
+        looked, drift, installed = answers.found[name]
         _require_fit(name, looked, [one for one in some if one.part.host != name], wish)
         if drift and not wish.allow_drift:
             raise InvalidRunError(
@@ -125,7 +125,7 @@ def new_shares(
         base = based_at(some[0], members, name, config)
         target = Target(base=base.job, around=looked.around, share=share)  # type: ignore[arg-type]
         job = moved(some, [member.part for member in members], name, target)
-        job = dataclasses.replace(job, drift=drift, unit_deadline_s=looked.deadline_s)
+        job = dataclasses.replace(job, drift=drift, installed=installed, unit_deadline_s=looked.deadline_s)
         place = hosts.places.get(name)
         share_id = later_id(job, place or looked.destination)
         new = share_of(job, name, looked.destination, base.settings, share_id)
@@ -167,25 +167,27 @@ def _require_fit(name: str, looked: Looked, others: Sequence[Left], wish: Again)
         require_same_models({host: identity, name: looked.around.identity}, mix_models=wish.mix_models)
 
 
-def _drift(session: HostSession, members: Sequence[Member]) -> tuple[str, ...]:
-    """What is not as it was for this host's latest share; of a host that had none, the tool's payload and the software.
+def _drift(session: HostSession, members: Sequence[Member]) -> tuple[tuple[str, ...], dict[str, str]]:
+    """What is not as it was for this host's latest share, and what is installed there now.
 
-    The latter is what the other hosts measured with: figures of a class of hosts are held against each other.
+    Of a host that had none, the tool's payload and the software count, the latter as the other hosts measured with it:
+    figures of a class of hosts are held against each other.
     """
     earlier = [member for member in members if member.asked is not None]
     own = [member for member in earlier if member.share.host == session.name]
     if not earlier:
-        return ()
+        return (), {}
     asked = (own or earlier)[-1].asked
     assert asked is not None
     spec = asked.record.spec
     python = session.host.python or spec.python
     if own:
-        return drift_of(asked, session, python)[1]
+        return drift_of(asked, session, python)[1:]
     payloads = (spec.payload_sha256, session.payload_sha256)
     then = measured_with(asked.job, asked.attempts)
-    software = (then, installed_now(session, asked.job.base_json, python) if then else {})
-    return drifted(SweepJob(base_json="{}", units=(), points=()), (), payloads, (None, None), ("", ""), software)
+    now = installed_now(session, asked.job.base_json, python)
+    nothing = SweepJob(base_json="{}", units=(), points=())
+    return drifted(nothing, (), payloads, (None, None), ("", ""), (then, now)), now
 
 
 def _nothing_left(members: Sequence[Member]) -> Eagle3Error:

@@ -14,14 +14,20 @@ from orchestrator.errors import (
     JobFileError,
     UsageError,
 )
+from orchestrator.jobfile import PlannedJob
+from orchestrator.order import Order
+from orchestrator.pipeline import python_for
 from orchestrator.records.group import GroupShare, SweepGroup
 from orchestrator.remote.session import HostSession
 from orchestrator.several_hosts import Several
+from orchestrator.store import Store
 from orchestrator.sweep.classes import host_class
 from orchestrator.sweep.plan import Circumstances, paths_of, plan
 from orchestrator.sweep.points import Expanded
 from orchestrator.sweep.same_models import Found, others
 from orchestrator.sweep.shares import split
+from orchestrator.sweep.software import Installed, other_versions
+from orchestrator.sweeping.going_on import installed_now
 from orchestrator.sweeping.identity import identify
 from orchestrator.sweeping.launching import MOST_TAG
 from orchestrator.sweeping.planning import Wanted
@@ -39,10 +45,12 @@ class Looked:
     host_class: str
     around: Circumstances
     deadline_s: float | None
+    installed: dict[str, str] = dataclasses.field(default_factory=dict)
+    """For the jobs of the sweep; empty = nobody can tell."""
 
 
 def look(session: HostSession, paths: tuple[str, ...]) -> Looked:
-    """Ask the host. Raises HostNotReadyError where it cannot say what GPUs it has."""
+    """Ask the host; not what is installed. Raises HostNotReadyError where it cannot say what GPUs it has."""
     facts = session.facts()
     kind = host_class(facts)
     if kind is None:
@@ -95,7 +103,7 @@ def asked_sha256(wanted: Mapping[str, Wanted]) -> str:
 
 
 def planned(
-    wanted: Mapping[str, Wanted], hosts: Several, group_id: str, *, mix_classes: bool, mix_models: bool
+    wanted: Mapping[str, Wanted], hosts: Several, group_id: str, store: Store, *, mix_classes: bool, mix_models: bool
 ) -> tuple[SweepGroup, dict[str, Eagle3Error]]:
     """Look at the hosts and split the points among those that answer; the others are returned with their errors.
 
@@ -103,19 +111,20 @@ def planned(
     """
     if len(group_id) > LONGEST_GROUP_ID:
         raise UsageError(f"the id of a sweep over several hosts has at most {LONGEST_GROUP_ID} characters: {group_id}")
-    answers = hosts.each(lambda one: look(one, paths_of(wanted[one.name].base, wanted[one.name].expanded.points)))
+    answers = hosts.each(lambda session: _looked(session, wanted[session.name], group_id, store))
     if not answers.found:
         raise next(iter(answers.errors.values()))
     require_apart(answers.found)
     require_alike(answers.found, mix_classes=mix_classes)
     require_same_models({name: one.around.identity for name, one in answers.found.items()}, mix_models=mix_models)
+    require_same_software({name: one.installed for name, one in answers.found.items()}, mix_classes=mix_classes)
     own = shares_of({name: wanted[name] for name in answers.found})
     shares = []
     for number, (name, one) in enumerate(own.items(), start=1):
         looked = answers.found[name]
         job = plan(one.file, one.base, one.expanded, looked.around)
         share = SweepShare(group_id=group_id, number=number, hosts=tuple(own), host_class=looked.host_class)
-        job = dataclasses.replace(job, unit_deadline_s=looked.deadline_s, share=share)
+        job = dataclasses.replace(job, unit_deadline_s=looked.deadline_s, share=share, installed=looked.installed)
         shares.append(share_of(job, name, looked.destination, one.settings))
     group = SweepGroup(
         group_id=group_id,
@@ -125,6 +134,13 @@ def planned(
         shares=tuple(shares),
     )
     return group, dict(answers.errors)
+
+
+def _looked(session: HostSession, asked: Wanted, group_id: str, store: Store) -> Looked:
+    found = look(session, paths_of(asked.base, asked.expanded.points))
+    order = Order(planned=PlannedJob(job=asked.base, settings=asked.settings), run_id=group_id)
+    python = python_for(order, session, store, lambda _: None, trust=True)  # told when it is launched
+    return dataclasses.replace(found, installed=installed_now(session, to_json(asked.base), python))
 
 
 def share_of(
@@ -193,4 +209,14 @@ def require_same_models(found: Found, *, mix_models: bool) -> None:
             "--host: these hosts have other models or data under the sweep's paths, and what one measures cannot be "
             f"held against the others: {'; '.join(told)}",
             hint="copy the same there, or --mix-models: the points are split all the same, with a table for each",
+        )
+
+
+def require_same_software(found: Installed, *, mix_classes: bool) -> None:
+    """Whoever measures with another SGLang measures another thing. Raises UsageError."""
+    if (told := other_versions(found)) and not mix_classes:
+        raise UsageError(
+            "--host: other versions are installed on these hosts, and what one measures cannot be held against the "
+            f"others: {'; '.join(told)}",
+            hint="install the same, or --mix-classes: the points are split all the same, with a table for each",
         )

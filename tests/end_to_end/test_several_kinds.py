@@ -188,5 +188,18 @@ def test_hosts_with_other_models_under_one_path_do_not_share_a_sweep_unasked(
         moved = laptop.run(*onto, "--mix-models")
         assert moved.code == 0, moved.err
         assert laptop.run("sweep", "cancel", "night").code == 0
+        (tmp_path / "packages/sglang-0.5.10.dist-info").mkdir(parents=True)  # it is "installed" by its metadata alone
+        metadata = "Name: sglang\nVersion: 0.5.10\n"
+        (tmp_path / "packages/sglang-0.5.10.dist-info/METADATA").write_text(metadata)
+        newer = f'root = "{tmp_path}/root-d"\nenvironment = {{ PYTHONPATH = "{tmp_path}/packages" }}'
+        laptop.add_host("d", other, settings=newer)
+        drafter(other.home, b"v1")
+        other_software = ("sweep", "run", str(file), "--host", "a,d", "--run-id", "newer", "--detach")
+        refused = laptop.run(*other_software)
+        told = "sglang is 0.5.10 on d, and not installed on a"
+        assert (refused.code, told in refused.err) == (2, True), refused.err
+        assert laptop.run(*other_software, "--mix-classes").code == 0
+        assert laptop.run("sweep", "cancel", "newer").code == 0
+        assert f"OTHER SOFTWARE: {told}" in laptop.run("sweep", "report", "newer").out
     report = laptop.run("sweep", "report", "night")
     assert "OTHER MODELS: ~/drafter on c is another than on a, by model.safetensors" in report.out

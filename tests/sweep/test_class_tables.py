@@ -110,7 +110,7 @@ def test_the_report_has_a_table_a_class_with_its_hosts() -> None:
     assert re.search(r"plain decoding, concurrency 1 +a +3 of 3 ", text)
     assert re.search(r"plain decoding, concurrency 1 +b +3 of 3 ", text)
     assert "Not measured on b:" in text
-    assert "figures of two classes, or of two models, say nothing about each other" in " ".join(text.split())
+    assert "figures of two classes, models or versions say nothing about each other" in " ".join(text.split())
     values = report_json("night", parts, classes, ())
     assert [[table["host"] for table in one["tables"]] for one in values["classes"]] == [["a", "b"], ["c"]]
     assert (values["counts"]["measured"], values["counts"]["failed"]) == (values["planned"] - 2, 2)
@@ -157,3 +157,24 @@ def test_hosts_of_a_class_with_other_models_get_a_table_each() -> None:
     assert [[table.host for table in one.tables] for one in silent] == [["a", "b"], ["c"]]
     unknown = "nobody can tell whether ~/drafter is the same on these hosts: its content is unknown on a, b"
     assert report_json("night", parts, silent, ())["classes"][0]["unknown_models"] == [unknown]
+
+
+def test_hosts_of_a_class_with_other_versions_get_a_table_each() -> None:
+    def with_versions(*versions: dict[str, str]) -> list[Part]:
+        return [
+            dataclasses.replace(part, job=dataclasses.replace(part.job, installed=told))
+            for part, told in zip(parts, versions, strict=True)
+        ]
+
+    parts, sets = night()
+    older, newer = {"sglang": "0.5.9", "python": "3.11.2"}, {"sglang": "0.5.10", "torch": "2.9", "python": "3.11.2"}
+    mixed = with_versions(older, newer, newer)
+    classes = class_tables("night", mixed, sets)
+    assert [[table.host for table in one.tables] for one in classes] == [["a"], ["b"], ["c"]]
+    told = ["sglang is 0.5.10 on b, and 0.5.9 on a", "torch is 2.9 on b, and not installed on a"]
+    assert [one["other_software"] for one in report_json("night", mixed, classes, ())["classes"]] == [[], told, []]
+    text = report_text("night", mixed, classes, (), 120)
+    assert f"2 x H200: b\n  OTHER SOFTWARE: {told[0]}\n  OTHER SOFTWARE: {told[1]}\n" in text
+    for versions in ((older, {}, {}), ({}, older, {}), (older, {**older, "python": "3.11.9"}, {})):
+        alike = class_tables("night", with_versions(*versions), sets)
+        assert [[table.host for table in one.tables] for one in alike] == [["a", "b"], ["c"]]
