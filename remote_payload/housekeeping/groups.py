@@ -26,7 +26,10 @@ def told_below(root: Path, tick: Callable[[], None]) -> list[Other]:
         if match is None or path.is_symlink() or not path.is_file():
             continue
         weight = weigh(path, root.stat().st_dev, tick)
-        told = path.stat()
+        try:
+            told = path.stat()
+        except FileNotFoundError:  # another `gc` was quicker
+            continue
         if os.geteuid() not in (0, told.st_uid):
             weight.problem = weight.problem or f"belongs to {owner(told.st_uid)}"
         found.append(Other(kind="group", name=match[1], paths=(path,), since_unix_s=told.st_mtime, weight=weight))

@@ -81,12 +81,17 @@ def runs_below(root: Path, living: Living, tick: Callable[[], None]) -> dict[str
     folder = _own_folder(root, "runs")
     names = sorted(name for name in _names(folder) if RUN_ID_PATTERN.fullmatch(name))
     device = root.stat().st_dev if names else 0
-    return {name: _found(RunDir(folder / name), device, living, tick) for name in names}
+    found = (_found(RunDir(folder / name), device, living, tick) for name in names)
+    return {one.run_id: one for one in found if one is not None}
 
 
-def _found(run: RunDir, device: int, living: Living, tick: Callable[[], None]) -> Found:
+def _found(run: RunDir, device: int, living: Living, tick: Callable[[], None]) -> Found | None:
+    """None = it is gone by now: another `gc` was quicker."""
     tick()
-    run_id, keeps = run.path.name, _not_ours(run.path)
+    try:
+        run_id, keeps = run.path.name, _not_ours(run.path)
+    except FileNotFoundError:
+        return None
     if keeps is not None:
         return Found(run_id=run_id, path=run.path, weight=Weight(), keeps=keeps)
     weight = weigh(run.path, device, tick)
@@ -96,6 +101,8 @@ def _found(run: RunDir, device: int, living: Living, tick: Callable[[], None]) -
         state = current_state(run, SLURM_S)
         keeps = _alive(run, state, living)
     except FileNotFoundError:
+        if not run.path.is_dir():
+            return None
         keeps = Reason(words="claimed and never started", detail="`cancel` settles it")
     except (OSError, Refusal) as error:
         keeps = Reason(words="cannot be read", detail=str(error))

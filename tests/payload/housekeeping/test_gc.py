@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import shutil
 import subprocess
 import tempfile
 import time
@@ -10,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from remote_payload.housekeeping.inventory import runs_below
+from remote_payload.housekeeping.living import Living
 from remote_payload.rundir import RunDir
 from remote_payload.schema import SelftestJob
 from remote_payload.schema.housekeeping import HomeGroup
@@ -355,12 +358,22 @@ def test_two_at_once_take_everything_once(made: MadeRoot) -> None:
     request = made.request(apply=True, older_than_s=0.0)
     both = [made.rig.start("gc", request) for _ in range(2)]
     told = [child.communicate(timeout=60) for child in both]
-    assert [child.returncode for child in both] == [0, 0], b"".join(e for _, e in told).decode()
+    assert [child.returncode for child in both] == [0, 0]
     assert [err for _, err in told] == [b"", b""]
     for out, _ in told:
         items = [item for frame in of_kind(frames_in(out), "gc") for item in frame.items if item.goes]
         assert [item.name for item in items if not item.removed] == []
     assert made.names() == set()
+
+
+def test_what_another_takes_while_it_is_looked_at_is_no_run_any_more(tmp_path: Path) -> None:
+    for name in ("gone", "stays"):
+        (tmp_path / "runs" / name).mkdir(parents=True)
+
+    def tick() -> None:
+        shutil.rmtree(tmp_path / "runs" / "gone", ignore_errors=True)
+
+    assert set(runs_below(tmp_path, Living(run_dirs=frozenset(), payloads=frozenset()), tick)) == {"stays"}
 
 
 def test_a_launch_meets_a_whole_run_or_none(made: MadeRoot) -> None:
