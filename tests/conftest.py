@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 from collections.abc import Iterator
 
 import hypothesis
@@ -35,3 +36,13 @@ def ends_when_told() -> Iterator[None]:
     for number, handler in zip(ENDING, before, strict=True):
         if signal.getsignal(number) is not handler:
             signal.signal(number, handler)
+
+
+@pytest.fixture
+def systems_zone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The zone that cron goes by, whatever the environment says."""
+    monkeypatch.delenv("TZ", raising=False)
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()

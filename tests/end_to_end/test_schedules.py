@@ -3,7 +3,6 @@
 import json
 import subprocess
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,17 +13,9 @@ from tests.support.laptop import Laptop
 from tests.support.patience import wait_for
 from tests.support.sshd import ServerOptions, SshServer, running_sshd
 
+pytestmark = pytest.mark.usefixtures("systems_zone")
+
 EVERY = ("run", "selftest", "--host", "gpu1", "--every")
-
-
-@pytest.fixture(autouse=True)
-def systems_zone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """That which cron goes by."""
-    monkeypatch.delenv("TZ", raising=False)
-    time.tzset()
-    yield
-    monkeypatch.undo()
-    time.tzset()
 
 
 @pytest.fixture

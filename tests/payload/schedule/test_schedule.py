@@ -4,7 +4,6 @@ import dataclasses
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,17 +26,9 @@ from tests.support.engines import crontab_at, environment, made, systemctl_at
 from tests.support.made_smi import MadeSmi
 from tests.support.patience import wait_for
 
+pytestmark = pytest.mark.usefixtures("systems_zone")
+
 FOREIGN = b'# m\xffne\nMAILTO=""\r\nCRON_TZ=Asia/Tokyo\n17 3 * * *\ttrue \\% "x"\n\n'
-
-
-@pytest.fixture(autouse=True)
-def systems_zone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """That which cron goes by."""
-    monkeypatch.delenv("TZ", raising=False)
-    time.tzset()
-    yield
-    monkeypatch.undo()
-    time.tzset()
 
 
 @pytest.fixture
