@@ -2,9 +2,11 @@
 
 Hashed are each file's size, a safetensors header whole, and the beginning, middle and end of its tensors' bytes; of
 other files blocks at even distances. Training moves every tensor, so other weights have another hash; who changes a
-few bytes by hand may not be noticed. File names do not count: a copy is the same weights.
+few bytes by hand may not be noticed. File names do not count: a copy is the same weights. A second hash goes over the
+tensors by name, so that other shards of the same tensors are the same weights as well.
 """
 
+import contextlib
 import hashlib
 import json
 import struct
@@ -30,7 +32,12 @@ ENDINGS = (".safetensors", ".bin", ".pt")
 def folder_facts(path: str) -> FolderFacts:
     """Of a model's folder; what cannot be read is None, never raises for it."""
     folder = Path(path)
-    return FolderFacts(path=path, weights_sha256=_or_none(_weights, folder), config_sha256=_or_none(_config, folder))
+    return FolderFacts(
+        path=path,
+        weights_sha256=_or_none(_weights, folder),
+        config_sha256=_or_none(_config, folder),
+        tensors_sha256=_or_none(_tensors_of, folder),
+    )
 
 
 def _or_none(read: Callable[[Path], str | None], folder: Path) -> str | None:
@@ -55,6 +62,36 @@ def _weights(folder: Path) -> str | None:
     return None
 
 
+def _tensors_of(folder: Path) -> str | None:
+    """Over the tensors of all safetensors files, sampled alike whatever files they lie in; None = there are none."""
+    files = [one for one in folder.iterdir() if one.suffix == ENDINGS[0] and one.is_file()]
+    looks = sorted(look for path in files for look in _looks(path))
+    sha = hashlib.sha256("\n".join(sorted({kind for kind, _, _, _ in looks})).encode())
+    with contextlib.ExitStack() as stack:
+        opened = {path: stack.enter_context(path.open("rb")) for path in files}
+        for _, path, at, length in looks[:: -(-len(looks) // PLACES) or 1]:
+            opened[path].seek(at)
+            sha.update(opened[path].read(length))
+    return sha.hexdigest() if looks else None
+
+
+def _looks(path: Path) -> Iterator[tuple[str, Path, int, int]]:
+    """A tensor's name, format and shape, its file, where to look and how far. ValueError where there is no header."""
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        text = _header(file, size)
+    header = None if text is None else json.loads(text)
+    if text is None or not isinstance(header, dict):
+        raise ValueError(f"no safetensors: {path}")
+    for name, tensor in header.items():
+        if name == "__metadata__":
+            continue
+        kind = json.dumps([name, *(tensor.get(key) for key in ("dtype", "shape"))]) if isinstance(tensor, dict) else ""
+        for at in _places(tensor):
+            end = min(size, 8 + len(text) + tensor["data_offsets"][1])
+            yield kind, path, min(size, 8 + len(text) + at), max(0, min(SAMPLE, end - 8 - len(text) - at))
+
+
 def _of_file(path: Path, most: int) -> str:
     size = path.stat().st_size
     sha = hashlib.sha256(str(size).encode())
@@ -70,17 +107,23 @@ def _of_file(path: Path, most: int) -> str:
 
 def _tensors(file: BinaryIO, size: int, sha: "hashlib._Hash") -> list[int] | None:
     """Where to look in a safetensors file, its header hashed; None where it has no header that can be read."""
-    begin = file.read(8)
-    length = struct.unpack("<Q", begin)[0] if len(begin) == 8 else LARGEST_HEADER + 1
-    if length > min(LARGEST_HEADER, size):
+    text = _header(file, size)
+    if text is None:
         return None
-    text = file.read(length)
+    length = len(text)
     sha.update(text)
     header = json.loads(text)
     if not isinstance(header, dict):
         return None
     places = [8 + length + at for name in sorted(header) if name != "__metadata__" for at in _places(header[name])]
     return [at for at in places if at < size]
+
+
+def _header(file: BinaryIO, size: int) -> bytes | None:
+    """A safetensors file's header as it stands; None where there is none that can be read."""
+    begin = file.read(8)
+    length = struct.unpack("<Q", begin)[0] if len(begin) == 8 else LARGEST_HEADER + 1
+    return None if length > min(LARGEST_HEADER, size) else file.read(length)
 
 
 def _places(tensor: object) -> Iterator[int]:

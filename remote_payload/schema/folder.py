@@ -11,3 +11,6 @@ class FolderFacts(Record):
     """Over the weight files' sizes, their headers and samples of every tensor: not over every byte."""
     config_sha256: str | None = None
     """Of its `config.json`."""
+    tensors_sha256: str | None = None
+    """Over every tensor's name, format, shape and samples, in whatever files they lie; None = no safetensors, or an
+    older record."""

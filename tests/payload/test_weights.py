@@ -38,6 +38,35 @@ def test_the_same_weights_are_known_again_and_others_are_others(tmp_path: Path) 
     assert None is not first != folder_facts(str(old)).weights_sha256
 
 
+def shards(folder: Path, *names: str, split: bool) -> Path:
+    """Tensors of 300 and 40 bytes, in one file or in one each, behind other metadata."""
+    folder.mkdir()
+    tensors = {name: bytes([index + 1]) * size for index, (name, size) in enumerate(zip(names, (300, 40), strict=True))}
+    for number, part in enumerate([{name: data} for name, data in tensors.items()] if split else [tensors]):
+        header, at = {"__metadata__": {"part": str(number)}}, 0
+        for name, data in part.items():
+            header[name] = {"dtype": "U8", "shape": [len(data)], "data_offsets": [at, at + len(data)]}
+            at += len(data)
+        text = json.dumps(header).encode()
+        (folder / f"model-{number}.safetensors").write_bytes(
+            struct.pack("<Q", len(text)) + text + b"".join(part.values())
+        )
+    return folder
+
+
+def test_the_same_tensors_in_other_shards_are_the_same_tensors(tmp_path: Path) -> None:
+    whole = folder_facts(str(shards(tmp_path / "whole", "a", "b", split=False)))
+    split = folder_facts(str(shards(tmp_path / "split", "a", "b", split=True)))
+    assert whole.weights_sha256 != split.weights_sha256
+    assert len(whole.tensors_sha256 or "") == 64
+    assert whole.tensors_sha256 == split.tensors_sha256
+    renamed = folder_facts(str(shards(tmp_path / "renamed", "a", "c", split=False)))
+    last = tmp_path / "split" / "model-1.safetensors"
+    last.write_bytes(last.read_bytes()[:-1] + b"x")
+    changed = folder_facts(str(tmp_path / "split"))
+    assert len({whole.tensors_sha256, renamed.tensors_sha256, changed.tensors_sha256}) == 3
+
+
 def packed(text: str) -> bytes:
     return struct.pack("<Q", len(text)) + text.encode()
 
@@ -50,6 +79,7 @@ def test_what_is_no_safetensors_is_told_all_the_same_or_unknown(tmp_path: Path, 
     (tmp_path / "model.safetensors").write_bytes(content)
     found = folder_facts(str(tmp_path))
     assert (found.weights_sha256 is None) == (content[8:] == b"[1]x")
+    assert (found.tensors_sha256 is None) == (content != packed(FAR))
     assert found.config_sha256 is None
 
 

@@ -139,6 +139,8 @@ class Fed:
     """The drafter's folder as that server tells it; None = it does not, or an older record."""
     draft_weights: str | None = None
     """sha256 of samples of the weights in it."""
+    draft_tensors: str | None = None
+    """The same of its tensors by name, whatever files they lie in."""
     changed: tuple[Changed | None, ...] = ()
     """What is made of each state's numbers; None = nothing. Empty as a whole where that holds of all."""
 

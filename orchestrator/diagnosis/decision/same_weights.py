@@ -65,7 +65,7 @@ def captured_model(known: Known) -> Model | None:
     if fed is None or test is None or fed.draft is None:
         return None
     tested = test.measured.result
-    folder = FolderFacts(path=fed.draft, weights_sha256=fed.draft_weights)
+    folder = FolderFacts(path=fed.draft, weights_sha256=fed.draft_weights, tensors_sha256=fed.draft_tensors)
     return _model("drafter", (tested.checkpoint.draft, fed.draft), (tested.draft, folder), attached=False)
 
 
@@ -78,10 +78,9 @@ def _model(
 ) -> Model:
     """Tested first, in both; a server that we started and that tells no path serves what it was asked for."""
     tested, served = ("not told" if path is None else str(path) for path in paths)
-    digests = tuple(None if folder is None else folder.weights_sha256 for folder in folders)
+    digests, by = _digests(folders)
     if None not in digests:
         answer: Answer = "same" if digests[0] == digests[1] else "other"
-        by = "by the weights that lie in both folders"
     elif None in paths:
         answer, by = ("unknown" if attached else "same"), "one of the two is not told"
     else:
@@ -92,6 +91,17 @@ def _model(
         if digest is not None:
             lines.append(Evidence(name=f"its weights as {name}, sha256 of samples", value=digest[:SHOWN]))
     return Model(what=what, answer=answer, tested=tested, served=served, by=by, evidence=tuple(lines))
+
+
+def _digests(folders: tuple[FolderFacts | None, FolderFacts | None]) -> tuple[tuple[str | None, str | None], str]:
+    """Of both folders' tensors where both tell them, else of the files that hold them; and what was looked at."""
+    tensors, files = (
+        tuple(None if folder is None else getattr(folder, name) for folder in folders)
+        for name in ("tensors_sha256", "weights_sha256")
+    )
+    if None in tensors or (None not in files and files[0] == files[1]):
+        return (files[0], files[1]), "by the weights that lie in both folders"
+    return (tensors[0], tensors[1]), "by the tensors that lie in both folders, name by name"
 
 
 def _is_one_path(one: str, other: str) -> bool:
@@ -143,7 +153,8 @@ def _other(model: Model) -> CheckResult:
         evidence=model.evidence,
         remedy=(f"serve {model.tested}, or test {model.served}: neither figure speaks of the other's weights",),
         refuted_by="the same bytes in both folders as the server sees them (in a container a path may be another one), "
-        "a folder that was written anew after the server's start, or the same tensors in other files (shards, a copy)",
+        "a folder that was written anew after the server's start, or, where files were compared, the same tensors in "
+        "other files (shards, a copy)",
     )
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from orchestrator.diagnosis.decision.decide import decide
 from orchestrator.diagnosis.decision.inputs import Known
-from orchestrator.diagnosis.decision.same_weights import models
+from orchestrator.diagnosis.decision.same_weights import captured_model, models
 from remote_payload.schema.folder import FolderFacts
 from tests.diagnosis.decision.scenes import FED_WRONG, fed, served, sound
 
@@ -90,6 +90,40 @@ def test_contents_decide_whatever_the_paths_say() -> None:
     assert answer(pair(sound(), path=OTHER, digests=("aa", "aa"))) == "same"  # a link, a copy, a corrected config
     assert answer(pair(sound(), digests=("aa", "bb"))) == "other"  # trained anew in its place meanwhile
     assert answer(pair(sound(), path=OTHER, attached=True, digests=("aa", "bb"))) == "other"
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "told"),
+    [
+        (("aa", "11"), ("bb", "11"), "same"),  # other shards of the same tensors
+        (("aa", "11"), ("bb", "22"), "other"),
+        (("aa", "11"), ("aa", "22"), "same"),  # the very files
+        (("aa", None), ("bb", "22"), "other"),  # an older record beside a new one: by the files
+        (("aa", None), ("aa", "22"), "same"),
+    ],
+)
+def test_tensors_are_compared_whatever_files_they_lie_in(
+    ours: tuple[str, str | None], theirs: tuple[str, str | None], told: str
+) -> None:
+    known = pair(sound(), path=OTHER, digests=(ours[0], theirs[0]))
+    assert known.offline is not None
+    assert known.served is not None
+    result, served_result = known.offline.measured.result, known.served.result
+    assert result.draft is not None
+    assert served_result.draft is not None
+    tested = replace(result, draft=replace(result.draft, tensors_sha256=ours[1]))
+    served_one = replace(served_result, draft=replace(served_result.draft, tensors_sha256=theirs[1]))
+    measured = replace(known.offline.measured, result=tested)
+    sharded = replace(
+        known,
+        offline=replace(known.offline, measured=measured),
+        served=replace(known.served, result=served_one),
+        fed=replace(fed(), draft=OTHER, draft_weights=theirs[0], draft_tensors=theirs[1]),
+    )
+    assert answer(sharded) == told
+    captured = captured_model(sharded)
+    assert captured is not None
+    assert captured.answer == told
 
 
 def test_the_same_weights_that_accept_less_are_the_engines_fault() -> None:
