@@ -1,6 +1,6 @@
-"""Whether what lies under a drafter's path is still what a drafter test read: by every byte of its weights. Pure.
+"""Whether what lies under a pair's paths is still what a drafter test read. Pure.
 
-Of the target the path alone is held against the sweep's: a test reads two of its tensors and tells no digest of them.
+The drafter by every byte of its weights; the target, of which a test reads two tensors alone, by samples of all.
 """
 
 import hashlib
@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from orchestrator.errors import InvalidRunError
-from remote_payload.schema import CheckpointFacts, StandaloneJob
+from remote_payload.schema import StandaloneJob
+from remote_payload.schema.folder import FolderFacts
+from remote_payload.schema.standalone import StandaloneResult
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,6 +25,8 @@ class DrafterRead:
     """Over the bytes of `files`, one after the other; None = an old result, which does not tell it."""
     files: tuple[str, ...]
     config_json: str
+    target_folder: FolderFacts | None = None
+    """What the target was; None = an old result, which does not tell it."""
 
     @property
     def whole(self) -> tuple[tuple[str, ...], ...]:
@@ -30,19 +34,21 @@ class DrafterRead:
         return tuple(f"{self.draft}/{name}" for name in self.files), (f"{self.draft}/config.json",)
 
 
-def tested(job: StandaloneJob, facts: CheckpointFacts) -> DrafterRead:
+def tested(job: StandaloneJob, result: StandaloneResult) -> DrafterRead:
     """What the test of this job read."""
+    facts = result.checkpoint
     return DrafterRead(
         draft=job.draft,
         target=job.target,
         weights_sha256=facts.weights_sha256,
         files=tuple(file.name for file in facts.files if file.used),
         config_json=facts.config_json,
+        target_folder=result.target,
     )
 
 
-def replaced(then: DrafterRead, now: Sequence[str | None]) -> str | None:
-    """What of the drafter is another now, by the digests of `DrafterRead.whole`; None = nothing.
+def replaced(then: DrafterRead, now: Sequence[str | None]) -> tuple[str, str] | None:
+    """The drafter and what of it is another now, by the digests of `DrafterRead.whole`; None = nothing.
 
     Raises InvalidRunError where the result does not tell what it read.
     """
@@ -57,4 +63,20 @@ def replaced(then: DrafterRead, now: Sequence[str | None]) -> str | None:
     # It was read as text: lines may have ended otherwise in the file.
     texts = (then.config_json, then.config_json.replace("\n", "\r\n"))
     found += [] if config in {hashlib.sha256(text.encode()).hexdigest() for text in texts} else ["its config.json"]
-    return " and ".join(found) or None
+    return (then.draft, " and ".join(found)) if found else None
+
+
+def replaced_target(then: DrafterRead, now: FolderFacts) -> tuple[str, str] | None:
+    """The target and what of it is another now; None = nothing.
+
+    Raises InvalidRunError where the result does not tell what it was, or nobody can read it now.
+    """
+    told = then.target_folder
+    if then.target is None or told is None or None in (told.weights_sha256, now.weights_sha256):
+        raise InvalidRunError(
+            f"--prune: nobody can tell whether what lies under {then.target} is still the target of the test",
+            hint="test the drafter again with --target, a folder, or go without --prune",
+        )
+    found = [] if now.weights_sha256 == told.weights_sha256 else ["its weights"]
+    found += [] if now.config_sha256 == told.config_sha256 else ["its config.json"]
+    return (then.target, " and ".join(found)) if found else None

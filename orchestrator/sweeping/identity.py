@@ -5,6 +5,7 @@ from orchestrator.following import ANSWER_S
 from orchestrator.remote.session import HostSession
 from orchestrator.remote.verbs import new_nonce
 from remote_payload.schema import IdentifyFrame, IdentifyRequest, PathIdentity
+from remote_payload.schema.folder import FolderFacts
 
 WHOLE_S = 600.0
 """To read some GB of weights to their last byte, also from a slow disk."""
@@ -26,10 +27,15 @@ def identified(session: HostSession, request: IdentifyRequest) -> IdentifyFrame:
     return found
 
 
-def whole_sha256(session: HostSession, texts: tuple[tuple[str, ...], ...]) -> tuple[str | None, ...]:
-    """Of each text, one or several files of the host, the sha256; None = cannot be read. Raises ProtocolError."""
-    request = IdentifyRequest(nonce=new_nonce(), root=session.host.root, whole=texts)
-    found = session.ask("identify", request, IdentifyFrame, WHOLE_S).whole
-    if len(found) != len(texts):
-        raise ProtocolError("the host must tell of each text it was asked about, in their order")
-    return found
+def pair_there(
+    session: HostSession, texts: tuple[tuple[str, ...], ...], target: str
+) -> tuple[tuple[str | None, ...], FolderFacts]:
+    """Of each text, one or several files of the host, the sha256, None = cannot be read; then the target's folder.
+
+    Raises ProtocolError.
+    """
+    request = IdentifyRequest(nonce=new_nonce(), root=session.host.root, whole=texts, folders=(target,))
+    found = session.ask("identify", request, IdentifyFrame, WHOLE_S)
+    if (len(found.whole), len(found.folders)) != (len(texts), 1):
+        raise ProtocolError("the host must tell of each text and folder it was asked about, in their order")
+    return found.whole, found.folders[0]

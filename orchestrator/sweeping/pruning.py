@@ -16,10 +16,10 @@ from orchestrator.store import Store
 from orchestrator.sweep.plan import changed_paths
 from orchestrator.sweep.pruning import nothing_said
 from orchestrator.sweep.software import installed_anew, measured_with
-from orchestrator.sweep.tested import DrafterRead, replaced, tested
+from orchestrator.sweep.tested import DrafterRead, replaced, replaced_target, tested
 from orchestrator.sweeping.asking import known
 from orchestrator.sweeping.going_on import installed_now
-from orchestrator.sweeping.identity import whole_sha256
+from orchestrator.sweeping.identity import pair_there
 from orchestrator.sweeping.planning import Wanted, without, without_foretold
 from orchestrator.sweeping.tables import table_of
 from remote_payload.schema import StandaloneJob, SweepJob, job_from_json
@@ -84,10 +84,11 @@ def require_the_same(job: SweepJob, record: RunRecord, session: HostSession, sto
 
 
 def _require_drafter(then: DrafterRead, record: RunRecord, session: HostSession) -> None:
-    if other := replaced(then, whole_sha256(session, then.whole)):
+    drafter, target = pair_there(session, then.whole, then.target or "")
+    if other := replaced(then, drafter) or replaced_target(then, target):
         raise InvalidRunError(
-            f"--prune: what lies under {then.draft} is another than `{record.run_id}` tested, by {other}",
-            hint="test the drafter again, or go without --prune: another drafter is accepted otherwise",
+            f"--prune: what lies under {other[0]} is another than `{record.run_id}` tested, by {other[1]}",
+            hint="test the drafter again, or go without --prune: another pair accepts otherwise",
         )
 
 
@@ -98,4 +99,4 @@ def _foretold(record: RunRecord, store: Store, question: Question | None) -> tup
         raise InvalidRunError(f"--prune: `{record.run_id}` has no result of a drafter test on this laptop")
     found = predictions(report)
     told = next((one for one in found if one.role != "best"), found[0]).prediction
-    return told, tested(job, report.result.checkpoint)
+    return told, tested(job, report.result)

@@ -7,6 +7,7 @@ from typing import Literal
 
 from remote_payload.schema.capture_rule import WiringFacts
 from remote_payload.schema.corrected import CorrectFrame
+from remote_payload.schema.folder import FolderFacts
 from remote_payload.schema.group import TellFrame
 from remote_payload.schema.hold import HoldFacts
 from remote_payload.schema.host import HostFacts
@@ -142,6 +143,8 @@ class IdentifyFrame(Record):
     installed: dict[str, str]
     whole: tuple[str | None, ...] = ()
     """sha256 of each of the texts asked for; None = a file of it cannot be read."""
+    folders: tuple[FolderFacts, ...] = ()
+    """In the order of those asked for."""
 
 
 class HoldFrame(Record):

@@ -201,6 +201,8 @@ class IdentifyRequest(Record):
     """Whether the paths are told by their content as well, which reads some of every file."""
     whole: tuple[tuple[str, ...], ...] = ()
     """Files to be read to their last byte, as one text where there are several."""
+    folders: tuple[str, ...] = ()
+    """Models' folders to be told as a result tells them."""
 
 
 class GatherRequest(Record):

@@ -14,6 +14,7 @@ from remote_payload.frames import Send
 from remote_payload.schema import EndFrame, IdentifyFrame, IdentifyRequest, PathIdentity, UnitJob, job_from_json
 from remote_payload.software import installed_as
 from remote_payload.sweep.files import files_of
+from remote_payload.weights import folder_facts
 
 SMALL_BYTES = 1 << 20
 LONGEST_S = 40.0
@@ -29,7 +30,9 @@ def identify(request: IdentifyRequest, send: Send) -> None:
             installed = installed_as(job, request.python, request.environment)
     until_s = time.monotonic() + LONGEST_S if request.content else None
     paths = tuple(_identity(path, until_s) for path in request.paths)
-    send(IdentifyFrame(paths=paths, installed=installed, whole=tuple(map(whole_sha256, request.whole))))
+    whole = tuple(map(whole_sha256, request.whole))
+    folders = tuple(folder_facts(os.path.expanduser(path)) for path in request.folders)
+    send(IdentifyFrame(paths=paths, installed=installed, whole=whole, folders=folders))
     send(EndFrame())
 
 

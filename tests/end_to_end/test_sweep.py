@@ -12,6 +12,7 @@ import pytest
 from orchestrator.store import Store
 from remote_payload.schema import StandaloneJob, to_json
 from remote_payload.schema.standalone.checkpoint import WeightFile
+from remote_payload.weights import folder_facts
 from tests.support.host_runs import kept_running, wait_for_phase
 from tests.support.laptop import Laptop
 from tests.support.made_results import made_declared, made_readings, made_result
@@ -32,14 +33,15 @@ def write_sweep(folder: Path) -> Path:
     return path
 
 
-def a_tested_drafter(laptop: Laptop) -> Path:
-    """A drafter's folder on the host; the laptop has a test of it, `tested`, on the host of its run `seen`."""
-    folder, weights = laptop.folder / "drafter", b"weights"
-    folder.mkdir()
-    (folder / "model.safetensors").write_bytes(weights)
+def a_tested_pair(laptop: Laptop) -> tuple[Path, Path]:
+    """Folders of a drafter and its target on the host; the laptop has a test, `tested`, on the host of its run `seen`."""
+    folder, target, weights = laptop.folder / "drafter", laptop.folder / "target", b"weights"
+    for one in (folder, target):
+        one.mkdir()
+        (one / "model.safetensors").write_bytes(weights)
     store = Store(laptop.store)
     run = made_run("tested")
-    job = StandaloneJob(draft=str(folder), target="/t", rows="/srv/rows")
+    job = StandaloneJob(draft=str(folder), target=str(target), rows="/srv/rows")
     rows, hits, readings = made_readings({((0, 1, 2), 1): 0.5})
     result = made_result(readings, made_declared((0, 2, 4), (0, 1, 2)))
     file = WeightFile(name="model.safetensors", size_bytes=len(weights), used=True, role="weights")
@@ -47,8 +49,9 @@ def a_tested_drafter(laptop: Laptop) -> Path:
     read = dataclasses.replace(result.checkpoint, weights_sha256=digest, files=(file,))
     spec = dataclasses.replace(run.spec, job_json=to_json(job))
     run = dataclasses.replace(run, host=store.load("seen").host, spec=spec)
-    put_standalone(store, run, dataclasses.replace(result, checkpoint=read), rows, hits)
-    return folder
+    result = dataclasses.replace(result, checkpoint=read, target=folder_facts(str(target)))
+    put_standalone(store, run, result, rows, hits)
+    return folder, target
 
 
 @pytest.mark.slow
@@ -139,14 +142,19 @@ def test_other_software_and_another_drafter_are_drift_and_prune_nothing(laptop: 
     pruned = laptop.run("sweep", "run", str(file), "--host", "lab", "--detach", "--prune", "seen")
     assert (pruned.code, "measured with other software: sglang is another: 0.5.9 then" in pruned.err) == (5, True)
 
-    drafter = a_tested_drafter(laptop)
+    drafter, target = a_tested_pair(laptop)
     served = laptop.folder / "served.toml"
-    shared = f'draft = "{drafter}"\nmodel = "/t"\neagle_topk = 1\nnum_draft_tokens = 3'
+    shared = f'draft = "{drafter}"\nmodel = "{target}"\neagle_topk = 1\nnum_draft_tokens = 3'
     served.write_text(f'[sweep]\njob = "bench"\n[sweep.base]\n{shared}\n[sweep.grid]\nnum_steps = [2]\n')
+    (target / "model.safetensors").write_bytes(b"trained")
     (drafter / "config.json").write_text("{ }")  # of its weights every byte is as it was tested
     asked = ("--host", "lab", "--detach", "--prune", "tested", "--step-cost", "1.9")
     replaced = laptop.run("sweep", "run", str(served), *asked)
     told = f"what lies under {drafter} is another than `tested` tested, by its config.json"
+    assert (replaced.code, told in replaced.err) == (5, True), replaced.err
+    (drafter / "config.json").write_text("{}")
+    replaced = laptop.run("sweep", "run", str(served), *asked)
+    told = f"what lies under {target} is another than `tested` tested, by its weights"
     assert (replaced.code, told in replaced.err) == (5, True), replaced.err
 
 

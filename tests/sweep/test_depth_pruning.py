@@ -13,7 +13,8 @@ from orchestrator.compare.walk import Walk
 from orchestrator.errors import InvalidRunError, UsageError
 from orchestrator.sweep.depth_pruning import hopeless
 from orchestrator.sweep.pruning import MARGIN
-from orchestrator.sweep.tested import DrafterRead, replaced
+from orchestrator.sweep.tested import DrafterRead, replaced, replaced_target
+from remote_payload.schema.folder import FolderFacts
 
 COST = StepCost(base=1.0, per_step=0.1, source="the test")
 OF = DrafterRead(draft="/d", target="/t", weights_sha256="a", files=("model.safetensors",), config_json="{}")
@@ -104,7 +105,18 @@ def test_a_drafter_that_was_trained_anew_in_its_place_is_another() -> None:
     own, windows = (hashlib.sha256(one.encode()).hexdigest() for one in (text, text.replace("\n", "\r\n")))
     assert replaced(of, ("a", own)) is None
     assert replaced(of, ("a", windows)) is None  # as text it was read the same
-    assert replaced(of, ("b", own)) == "its weights"
-    assert replaced(of, (None, None)) == "its weights and its config.json"  # no longer there
+    assert replaced(of, ("b", own)) == ("/d", "its weights")
+    assert replaced(of, (None, None)) == ("/d", "its weights and its config.json")  # no longer there
     with pytest.raises(InvalidRunError, match="does not tell which weights"):
         replaced(dataclasses.replace(of, weights_sha256=None), ("a", own))
+
+
+def test_the_target_is_known_by_samples_of_its_weights() -> None:
+    then = FolderFacts(path="/t", weights_sha256="a", config_sha256="c")
+    of = dataclasses.replace(OF, target_folder=then)
+    assert replaced_target(of, dataclasses.replace(then, path="/elsewhere")) is None
+    assert replaced_target(of, dataclasses.replace(then, weights_sha256="b")) == ("/t", "its weights")
+    assert replaced_target(of, dataclasses.replace(then, config_sha256=None)) == ("/t", "its config.json")
+    for read, now in ((OF, then), (of, FolderFacts(path="/t"))):
+        with pytest.raises(InvalidRunError, match="whether what lies under /t is still the target of the test"):
+            replaced_target(read, now)
