@@ -34,7 +34,7 @@ def write_sweep(folder: Path) -> Path:
 
 
 def a_tested_pair(laptop: Laptop) -> tuple[Path, Path]:
-    """Folders of a drafter and its target on the host; the laptop has a test, `tested`, on the host of its run `seen`."""
+    """A drafter and its target on the host; the laptop has a test of them, `tested`, on the host of its run `seen`."""
     folder, target, weights = laptop.folder / "drafter", laptop.folder / "target", b"weights"
     for one in (folder, target):
         one.mkdir()
