@@ -77,9 +77,7 @@ def _tensors_of(folder: Path) -> str | None:
 
 def _looks(path: Path) -> Iterator[tuple[str, Path, int, int]]:
     """A tensor's name, format and shape, its file, where to look and how far. ValueError where there is no header."""
-    size = path.stat().st_size
-    with path.open("rb") as file:
-        text = _header(file, size)
+    size, text = path.stat().st_size, header_of(path)
     header = None if text is None else json.loads(text)
     if text is None or not isinstance(header, dict):
         raise ValueError(f"no safetensors: {path}")
@@ -117,6 +115,12 @@ def _tensors(file: BinaryIO, size: int, sha: "hashlib._Hash") -> list[int] | Non
         return None
     places = [8 + length + at for name in sorted(header) if name != "__metadata__" for at in _places(header[name])]
     return [at for at in places if at < size]
+
+
+def header_of(path: Path) -> bytes | None:
+    """A safetensors file's header, JSON; None where it has none that can be read. Raises OSError."""
+    with path.open("rb") as file:
+        return _header(file, path.stat().st_size)
 
 
 def _header(file: BinaryIO, size: int) -> bytes | None:

@@ -30,20 +30,24 @@ if TYPE_CHECKING:
 def explain_wiring(host_name: str, *, stages: int, accept_new: bool, as_json: bool, **asked: Any) -> None:
     """Say which states the SGLang on a host would feed a drafter, by its own source, and how that is concluded.
 
-    Nothing is started and no weight is read: whether the drafter takes so many states is not looked at. Where the
-    source is of a shape that is not known, the answer is unknown; `run capture` asks the server itself.
+    Nothing is started, and of the weights fc's shape alone is read: whether the drafter takes so many states, and what
+    SGLang does where it does not. Where the source is of a shape that is not known, the answer is unknown; `run
+    capture` asks the server itself.
     """
     from orchestrator.diagnosis.effective_capture import resolve
+    from orchestrator.diagnosis.fc_width import fc_width
     from orchestrator.report.wiring_chain import chain_text
 
     with open_session(host_name, _tell, accept_new=accept_new) as session:
         facts = session.wiring(**asked)
     _require_read(facts, host_name, asked)
     found = resolve(facts.rule, facts.draft_config, facts.target_config, pipeline_stages=stages)
+    fc = fc_width(facts, found.states)
     if as_json:
-        console.out_json({"host": host_name, **dataclasses.asdict(found), "rule": dataclasses.asdict(facts.rule)})
+        told = {**dataclasses.asdict(found), "fc": dataclasses.asdict(fc), "rule": dataclasses.asdict(facts.rule)}
+        console.out_json({"host": host_name, **told})
     else:
-        console.out(chain_text(found, console.width()))
+        console.out(chain_text(found, fc, console.width()))
 
 
 def _require_read(facts: "WiringFacts", host: str, asked: dict[str, Any]) -> None:

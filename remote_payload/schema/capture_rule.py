@@ -37,6 +37,9 @@ class CaptureRule(Record):
     """Whether it has `--enable-return-aux-hidden-states`, which needs no drafter."""
     forces_draft_tokens: bool | None = None
     """Whether it overwrites num_draft_tokens with num_steps + 1 at topk 1; None = where it would was not found."""
+    counts_states: bool | None = None
+    """Whether it makes a drafter's fc for as many states as its config names, not always for three; None = its model of
+    such a drafter was not found, or an older record."""
 
 
 class WiringRequest(Record):
@@ -64,3 +67,5 @@ class WiringFacts(Record):
     target_config: str | None
     """The target's config.json; None = it could not be read."""
     draft_config: str | None
+    fc_shape: tuple[int, int] | None = None
+    """Rows and columns of the drafter's fc.weight; None = not found in its safetensors files, or an older record."""

@@ -25,7 +25,10 @@ BOUNDARIES = {"srt/layers/layer_boundary/stage.py": "_prepare_attention", "srt/l
 ARGUMENTS = "srt/server_args.py"
 FLAGS = {"returns_hidden": "enable_return_hidden_states", "returns_aux": "enable_return_aux_hidden_states"}
 OTHERS = ("srt/arg_groups/field_order.py",)
-READ = (*READERS, *BOUNDARIES, *DECIDING, *OTHERS, "version.py", "_version.py")
+DRAFTER = "srt/models/llama_eagle3.py"
+COUNTED = "num_aux_hidden_states"
+"""Where the model of a drafter names how many states its fc takes."""
+READ = (*READERS, *BOUNDARIES, *DECIDING, *OTHERS, DRAFTER, "version.py", "_version.py")
 """Files below the package that are read beside its models."""
 
 
@@ -68,6 +71,7 @@ def rule_from(
         returns_hidden=FLAGS["returns_hidden"] in arguments,
         returns_aux=FLAGS["returns_aux"] in arguments,
         forces_draft_tokens=forces_draft_tokens("\n".join(texts.get(name, "") for name in DECIDING)),
+        counts_states=COUNTED in texts[DRAFTER] if texts.get(DRAFTER) else None,
     )
 
 

@@ -1,4 +1,4 @@
-"""`wiring`: the two configs and the deciding pieces of the installed SGLang, for the laptop to judge."""
+"""`wiring`: the two configs, fc's shape and the deciding pieces of the installed SGLang, for the laptop to judge."""
 
 import os
 
@@ -6,6 +6,7 @@ from remote_payload.frames import Send
 from remote_payload.schema.capture_rule import WiringFacts, WiringRequest
 from remote_payload.schema.frames import WiringFrame
 from remote_payload.served_capture.configs import config_text
+from remote_payload.served_capture.fc_shape import fc_shape
 from remote_payload.served_capture.installed_source import class_of, rule_by
 
 
@@ -14,4 +15,10 @@ def wiring(request: WiringRequest, send: Send) -> None:
     target = config_text(request.model)
     source = "" if request.source is None else os.path.expanduser(request.source)
     rule = rule_by([*request.exec_prefix, os.path.expanduser(request.python)], source, class_of(target))
-    send(WiringFrame(facts=WiringFacts(rule=rule, target_config=target, draft_config=config_text(request.draft))))
+    facts = WiringFacts(
+        rule=rule,
+        target_config=target,
+        draft_config=config_text(request.draft),
+        fc_shape=fc_shape(request.draft),
+    )
+    send(WiringFrame(facts=facts))

@@ -56,12 +56,20 @@ def check(args):
 """
 
 
+_DRAFTER = """
+class LlamaModel:
+    def __init__(self, config):
+        self.num_aux_hidden_states = getattr(config, "num_aux_hidden_states", 3)
+"""
+
+
 def write_sglang(folder: Path, target_class: str = "OurForCausalLM") -> None:
     """Version 9.9.9, with one family of models: `target_class` and what holds it, `OuterForConditionalGeneration`."""
     files = {
         "srt/models/ours.py": _SETTER.replace("OurForCausalLM", target_class),
         "srt/model_executor/model_runner.py": _READER,
         "srt/server_args.py": _ARGUMENTS,
+        "srt/models/llama_eagle3.py": _DRAFTER,
         "__init__.py": "raise ImportError('this source cannot run')\n",
         "version.py": '__version__ = "9.9.9"\n',
     }
