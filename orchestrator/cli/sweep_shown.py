@@ -42,15 +42,21 @@ def show_progress(asked: "Asked", *, as_json: bool) -> None:
 
 
 def show_report(asked: "Asked", store: "Store", *, as_json: bool) -> None:
-    """The table of its points."""
+    """The table of its points; of a sweep that goes on with the moment when its host was asked."""
+    from orchestrator.report.moments import moment
     from orchestrator.report.sweep_table import table_json, table_text
     from orchestrator.sweeping import tables
 
     table = tables.table_of(asked, store)
     if as_json:
-        console.out_json(table_json(table))
+        console.out_json({**table_json(table), "told_unix_s": asked.told_unix_s})
     else:
         console.out(table_text(table, console.width()))
+    if not asked.progress.is_over:
+        run_id, host = asked.record.run_id, asked.record.host.name
+        last = f"as {host} told it last, {moment(asked.told_unix_s)}"
+        told = f"{host} was not asked since the launch" if asked.told_unix_s is None else last
+        console.note(f"{told}; `eagle3-remote sweep collect {run_id}` asks it anew")
 
 
 def show_list(store: "Store", there: tuple[tuple[str, str, str], ...], *, as_json: bool) -> None:

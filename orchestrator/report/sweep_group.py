@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from orchestrator.report.lines import wrapped
+from orchestrator.report.moments import moment
 from orchestrator.report.sweep_table import legend_text, rows_text, table_json
 from orchestrator.report.sweep_text import ORDER, counted, failures_text, progress_json, progress_text
 from orchestrator.sweep.class_tables import ClassTable
@@ -37,6 +38,7 @@ def group_json(group_id: str, parts: Sequence[Part], missing: Sequence[str]) -> 
                 "launched": part.launched,
                 "dead": part.is_dead,
                 "problem": part.problem,
+                "told_unix_s": part.told_unix_s,
             }
             for part in parts
         ],
@@ -114,12 +116,21 @@ def _head(group_id: str, parts: Sequence[Part], missing: Sequence[str], width: i
     for part in parts:
         if part.problem is not None:
             what = "is said to be dead" if part.is_dead else "does not answer"
-            lines += wrapped(f"{part.host} {what}, {part.share_id} as it was told last: {part.problem}", width, "  ")
+            lines += wrapped(f"{part.host} {what}, {part.share_id} {_told(part)}: {part.problem}", width, "  ")
         elif not part.launched:
             lines += wrapped(f"{part.share_id} was never launched on {part.host}", width, "  ")
+        elif part.is_recalled and part.may_measure:
+            anew = f"`eagle3-remote sweep status {group_id}` asks anew"
+            lines += wrapped(f"{part.share_id} on {part.host} {_told(part)}; {anew}", width, "  ")
     for words in missing:
         lines += wrapped(words, width, "  ")
     return [*lines, *_twice(parts, width)]
+
+
+def _told(part: Part) -> str:
+    if part.told_unix_s is None:
+        return "as it was launched, never told since"
+    return f"as it was told last, {moment(part.told_unix_s)}"
 
 
 def _twice(parts: Sequence[Part], width: int) -> list[str]:

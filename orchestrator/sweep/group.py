@@ -42,6 +42,10 @@ class Part:
     """The user says that its host is; only of a host that does not answer."""
     problem: str | None = None
     """Why it could not be asked now."""
+    told_unix_s: float | None = None
+    """When its host told this; None = it never did."""
+    is_recalled: bool = False
+    """Nobody asked its host now."""
 
     @property
     def may_measure(self) -> bool:

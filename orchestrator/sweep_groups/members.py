@@ -217,6 +217,8 @@ def _member(share: GroupShare, told: Asked | Eagle3Error | None, store: Store) -
         launched=launched,
         is_dead=share.is_dead and not isinstance(told, Asked),
         problem=told.message if failed and isinstance(told, Eagle3Error) else None,
+        told_unix_s=None if asked is None else asked.told_unix_s,
+        is_recalled=told is None,
     )
     return Member(share=share, part=part, asked=asked)
 

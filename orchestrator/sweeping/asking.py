@@ -1,6 +1,7 @@
 """A sweep as its host tells it, or as this laptop has it: its job, its attempts, its state."""
 
 import dataclasses
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -28,6 +29,8 @@ class Asked:
     state: RunState
     drivers: tuple[int, ...] = ()
     """Processes that still drive it although its supervisor is gone and its state says that it is lost."""
+    told_unix_s: float | None = None
+    """When its host told this, by the laptop's clock; None = it never was asked."""
 
     @property
     def progress(self) -> Progress:
@@ -65,7 +68,9 @@ def ask(session: HostSession, run_id: str, store: Store, silence_s: float = ANSW
     store.update(record)
     lines = b"".join(record_bytes(one) for one in attempts)
     write(store.run_dir(run_id).path / ATTEMPTS, lines)
-    return Asked(record=record, job=job, attempts=tuple(attempts), state=state, drivers=drivers)
+    return Asked(
+        record=record, job=job, attempts=tuple(attempts), state=state, drivers=drivers, told_unix_s=time.time()
+    )
 
 
 def require_own(sweep_id: str, job: SweepJob, attempts: Sequence[SweepAttempt]) -> None:
@@ -85,7 +90,8 @@ def known(run_id: str, store: Store) -> Asked:
     lines = read_text(path).splitlines() if path.is_file() else []
     attempts = tuple(read_record(SweepAttempt, line, where=str(path), error=StoreError) for line in lines)
     state = record.state or RunState(run_id=run_id, sequence=0, phase="queued")
-    return Asked(record=record, job=sweep_job(record), attempts=attempts, state=state)
+    told_unix_s = path.stat().st_mtime if path.is_file() else None  # written at every answer
+    return Asked(record=record, job=sweep_job(record), attempts=attempts, state=state, told_unix_s=told_unix_s)
 
 
 def sweep_job(record: RunRecord) -> SweepJob:

@@ -101,7 +101,7 @@ def test_a_power_cut_a_move_and_a_reboot(
 
     silent = laptop.run("sweep", "status", "night")
     assert silent.code == 17, silent.err
-    assert "b does not answer, night.h2 as it was told last: " in silent.out
+    assert "b does not answer, night.h2 as it was told last, 2" in silent.out
     wait_for(
         lambda: {phase_of(hosts[0], "night.h1"), phase_of(hosts[2], "night.h3")} == {"succeeded"}, "the others", 60
     )

@@ -178,6 +178,8 @@ def test_a_unit_that_left_no_run_is_told_by_its_sweep_and_by_no_warning(laptop: 
     file = laptop.folder / "failing.toml"
     file.write_text('[sweep]\njob = "selftest"\n[[sweep.points]]\nfail = true\n', encoding="utf-8")
     assert laptop.run("sweep", "run", str(file), "--host", "gpu1", "--detach", "--run-id", "none").code == 0
+    anew = "gpu1 was not asked since the launch; `eagle3-remote sweep collect none` asks it anew"
+    assert anew in laptop.run("sweep", "report", "none").err
     host_runs = server.home / ".eagle3-remote/runs"
     wait_for(lambda: json.loads((host_runs / "none/state.json").read_text())["phase"] == "succeeded", "the end")
     shutil.rmtree(host_runs / "none.u0000.0")  # as if there had been no room for it

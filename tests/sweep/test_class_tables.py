@@ -120,16 +120,22 @@ def test_the_report_has_a_table_a_class_with_its_hosts() -> None:
 def test_a_silent_a_dead_and_a_never_launched_host_are_told_apart() -> None:
     parts, _ = night()
     begun = progress_of(parts[0].job, (), "running")
-    silent = dataclasses.replace(parts[0], progress=begun, problem="no answer within 4 s")
+    silent = dataclasses.replace(parts[0], progress=begun, problem="no answer within 4 s", told_unix_s=0.0)
     dead = dataclasses.replace(parts[1], problem="no route", is_dead=True)
     never = dataclasses.replace(parts[2], progress=progress_of(parts[2].job, (), "never launched"), launched=False)
     text = group_text("night", [silent, dead, never], ("share 4 of 4, launched on `d`: none has it",), 140)
     assert text.startswith("night over 3 hosts: going on\n")
-    assert "  a does not answer, night.h1 as it was told last: no answer within 4 s\n" in text
-    assert "  b is said to be dead, night.h2 as it was told last: no route\n" in text
+    assert "  a does not answer, night.h1 as it was told last, 1970-01-01 00:00:00 UTC: no answer within 4 s\n" in text
+    assert "  b is said to be dead, night.h2 as it was launched, never told since: no route\n" in text
     assert "  night.h3 was never launched on c\n" in text
     assert "  share 4 of 4, launched on `d`: none has it\n" in text
+    recalled = dataclasses.replace(silent, problem=None, is_recalled=True)
+    told = "night.h1 on a as it was told last, 1970-01-01 00:00:00 UTC; `eagle3-remote sweep status night` asks anew"
+    assert told in " ".join(group_text("night", [recalled], (), 140).split())
+    over = dataclasses.replace(recalled, progress=parts[0].progress)
+    assert "told last" not in group_text("night", [over], (), 140)  # nothing more comes of it
     values = group_json("night", [silent, dead, never], ())
+    assert [one["told_unix_s"] for one in values["shares"]] == [0.0, None, None]
     assert [(one["problem"], one["dead"], one["launched"]) for one in values["shares"]] == [
         ("no answer within 4 s", False, True),
         ("no route", True, True),
