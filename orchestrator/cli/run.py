@@ -25,6 +25,7 @@ def run() -> None:
 @click.option("--rows", help="Folder of captured rows, on the host.")
 @click.option("--merged", help="Merged JSONL of the rows, on the host.")
 @click.option("--states", help="HF hidden_states index of each captured state, e.g. 0,2,4,5 or embed,2,4,5.")
+@click.option("--add-embedding", is_flag=True, default=None, help="Compute the embedding output, which --states lack.")
 @click.option("--steps", type=int, help="Training-time-test steps to follow.")
 @click.option("--dtype", help="float32 or bfloat16.")
 @click.option("--device", help="auto, cpu, cuda or cuda:N.")

@@ -106,6 +106,7 @@ def _made(report: CaptureReport, width: int) -> list[str]:
         labels = ""
         if states and len(states) == len(report.diagnosis.states):
             labels = f" --states {','.join('embed' if state == 0 else str(state) for state in states)}"
+            labels += "" if 0 in states else " --add-embedding"
         words = f"run standalone --draft {report.draft} --target {report.model} --rows {heldout.folder}{labels}"
         lines.append(("next", f"test the drafter on them: {words}"))
     lines += [("warning", text) for text in report.result.warnings]

@@ -7,6 +7,7 @@ from orchestrator.report.head import labelled
 from orchestrator.report.words import UNKNOWN, mebibytes, percent, seconds
 from remote_payload.schema import RowsFacts, StandaloneResult
 
+COMPUTED = "the embedding output is computed from the target's own table, not captured"
 SHOWN = 3
 """Skipped rows and warnings that the short report shows."""
 
@@ -39,7 +40,8 @@ def rows_lines(label: str, rows: RowsFacts, most: int | None) -> list[tuple[str,
         *(("", f"skipped {row.name}: {row.reason}") for row in rows.skipped[:most]),
     ]
     hidden = 0 if most is None else len(rows.skipped) - most
-    return [*lines, ("", f"and {hidden} more")] if hidden > 0 else lines
+    lines += [("", f"and {hidden} more")] if hidden > 0 else []
+    return [*lines, *[("", COMPUTED) for _ in rows.computed]]
 
 
 def machine_words(result: StandaloneResult) -> str:

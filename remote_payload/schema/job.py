@@ -26,6 +26,11 @@ class StandaloneJob(Record):
     """Merged JSONL, a line a row: input_ids, loss_mask, seq_len, n_prompt_tokens, n_response_tokens, source."""
     states: tuple[int, ...] | None = None
     """HF `hidden_states` index of each slot (0 = embedding output, i = output of layer i-1); None = unlabelled."""
+    add_embedding: bool = False
+    """Put the target's embedding output before the `states` that rows hold, computed from its own table and the rows'
+    tokens; where its table does not give it, that is a warning and nothing is added."""
+    wanted: tuple[int, ...] | None = None
+    """States, in fc order, of a reading that is measured on all rows whatever the search makes of it."""
     steps: int = 4
     """Training-time-test steps K: how deep a chain is followed."""
     dtype: Literal["float32", "bfloat16"] = "float32"
@@ -74,6 +79,9 @@ class StandaloneJob(Record):
         if self.states is not None:
             require(len(set(self.states)) == len(self.states), "`states` must not repeat an index")
             require(all(index >= 0 for index in self.states), "`states` are HF hidden_states indices, 0 or more")
+        if self.add_embedding:
+            lacks = self.states is not None and 0 not in self.states
+            require(lacks, "`add_embedding` is for rows whose `states` are given and lack 0, the embedding output")
 
 
 class SelftestJob(Record):

@@ -57,10 +57,10 @@ def _run(job: StandaloneJob, device: torch.device, folder: Path, journal: Journa
     with journal.phase("look"):
         train = setup.look(job, loaded, journal)
         splits = [train] if loaded.heldout is None else [train, setup.look(job, loaded, journal, train)]
-        declared = setup.declared_wiring(job, checkpoint)
+        declared = setup.declared_wiring(train.states, checkpoint)
         memory, budget = setup.plan_memory(job, checkpoint, splits, device, journal)
         measurer = setup.make_drafter(job, checkpoint, device, budget)
-        task = setup.task_of(job, checkpoint, train.kind, declared, measurer.drafter)
+        task = setup.task_of(job, checkpoint, train, declared, measurer.drafter)
         measurers = [setup.measurer_for(rows, measurer, checkpoint) for rows in splits]
     with contextlib.ExitStack() as stack:
         partial = stack.enter_context(open_partial(job, checkpoint, loaded.folders, str(device), RunDir(folder.parent)))
@@ -113,7 +113,7 @@ def _capture(
         told = "a fresh forward of the target, first its loading"
         journal.progress("capture", 0, len(rows), told, last=True)
         answers, limit = measurer.teacher.answers, job.max_memory_bytes
-        return check_capture(setup.path(job.target), rows, job.states, answers, device=device, limit_bytes=limit)
+        return check_capture(setup.path(job.target), rows, train.states, answers, device=device, limit_bytes=limit)
 
 
 def _measure(rows: setup.Rows, finals: Iterable[Reading], full: FullMeasure, hits_file: HitsFile) -> SplitMeasured:

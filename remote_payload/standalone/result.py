@@ -95,7 +95,7 @@ def assemble(
         checkpoint=checkpoint.facts,
         declared=outcome.declared,
         rows=train.facts,
-        readings=tuple(tally.facts(job.states) for tally in readings),
+        readings=tuple(tally.facts(train.facts.states) for tally in readings),
         steps=job.steps,
         dtype=job.dtype,
         device=str(device),

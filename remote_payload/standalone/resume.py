@@ -19,6 +19,8 @@ MATTERS = (
     "target",
     "merged",
     "states",
+    "add_embedding",
+    "wanted",
     "steps",
     "dtype",
     "max_rows",

@@ -23,6 +23,7 @@ from remote_payload.standalone.measure.task import Task
 from remote_payload.standalone.model.budget import Budget
 from remote_payload.standalone.model.drafter import Drafter
 from remote_payload.standalone.model.memory import Work, plan
+from remote_payload.standalone.rows.added_embedding import added_embedding
 from remote_payload.standalone.rows.embedding_slots import check_labels, check_written
 from remote_payload.standalone.rows.files import RowFolder, find_rows
 from remote_payload.standalone.rows.fit import check_fit
@@ -94,10 +95,11 @@ def look(job: StandaloneJob, loaded: Loaded, journal: Journal, train: Rows | Non
         target_hidden_size=config.target_hidden_size,
         vocab_size=config.vocab_size,
         steps=job.steps,
+        table=added_embedding(job, checkpoint, journal if train is None else None),
     )
     source = RowSource(reader, journal)
-    kind = source.look(checkpoint, len(job.states) if job.states else None)
-    states = job.states
+    states = job.states if reader.table is None or job.states is None else (0, *job.states)
+    kind = source.look(checkpoint, len(states) if states else None)
     if train is not None and kind.captured != train.kind.captured:
         states = None
         journal.warn(
@@ -154,22 +156,21 @@ def measurer_for(rows: Rows, measurer: Measurer, checkpoint: Checkpoint) -> Meas
     return Measurer(drafter=measurer.drafter, teacher=teacher)
 
 
-def declared_wiring(job: StandaloneJob, checkpoint: Checkpoint) -> DeclaredWiring:
-    """What the drafter's config declares and SGLang makes of it."""
+def declared_wiring(states: tuple[int, ...] | None, checkpoint: Checkpoint) -> DeclaredWiring:
+    """What the drafter's config declares and SGLang makes of it, where `states` label the captured ones."""
     target = checkpoint.target
-    declared = declare(checkpoint.config, checkpoint.slots, target.architecture, target.layers, job.states)
+    declared = declare(checkpoint.config, checkpoint.slots, target.architecture, target.layers, states)
     return replace(declared, changes=checkpoint.served.changes_from(checkpoint.graph))
 
 
-def task_of(
-    job: StandaloneJob, checkpoint: Checkpoint, kind: RowKind, declared: DeclaredWiring, drafter: Drafter
-) -> Task:
-    """What is searched for."""
+def task_of(job: StandaloneJob, checkpoint: Checkpoint, rows: Rows, declared: DeclaredWiring, drafter: Drafter) -> Task:
+    """What is searched for on these rows."""
     full = choices(checkpoint, job.steps).computable(drafter.missing) if job.sweep == "full" else None
     return Task(
-        captured=kind.captured,
+        captured=rows.kind.captured,
         slots=checkpoint.slots,
-        states=job.states,
+        states=rows.states,
+        wanted=_wanted(job.wanted, rows.states or (), checkpoint.slots),
         declared=Reading(slots=declared.slots, token_offset=1) if declared.slots else None,
         offsets=job.token_offsets,
         steps=job.steps,
@@ -177,6 +178,13 @@ def task_of(
         own=checkpoint.graph,
         choices=full,
     )
+
+
+def _wanted(states: tuple[int, ...] | None, held: tuple[int, ...], slots: int) -> Reading | None:
+    """The reading of these states among those that rows hold; None where the drafter joins others, or more."""
+    if states is None or len(states) != slots or not {*states} <= {*held}:
+        return None
+    return Reading(slots=tuple(held.index(state) for state in states), token_offset=1)
 
 
 def path(text: str) -> Path:

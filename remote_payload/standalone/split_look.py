@@ -58,6 +58,7 @@ class SplitLook:
             response_tokens=counts.response_tokens,
             captured_states=kind.captured,
             states=states,
+            computed=() if source.reader.table is None else (0,),
             final_state=kind.final_state,
             dtype=kind.dtype,
             embedding_slots=kind.embedding_slots,

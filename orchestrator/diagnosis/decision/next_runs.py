@@ -109,7 +109,9 @@ def next_runs(known: Known, rows: Sequence[Row]) -> tuple[NextRun, ...]:
 
 def _command(known: Known, step: Step, cost: Cost) -> tuple[str, ...]:
     more = _FLAGS.get(step, ())
-    own = {"offline": _standalone, "capture": _capture, "serve": _bench}[cost](known)
+    own: list[tuple[str, ...]] = [*{"offline": _standalone, "capture": _capture, "serve": _bench}[cost](known)]
+    offline = None if known.offline is None else known.offline.measured.result.rows
+    own += [("--add-embedding",)] if cost == "offline" and offline is not None and offline.computed else []
     kept = [pair for pair in own if pair[0] not in more]
     kind = {"offline": "standalone", "capture": "capture", "serve": "bench"}[cost]
     words = [word for pair in kept for word in pair]
@@ -128,7 +130,8 @@ def _rows(known: Known) -> list[tuple[str, str]]:
     if known.offline is None:
         return [("--rows", "TRAIN_ROWS")]
     facts = known.offline.measured.result.rows
-    states = [] if facts.states is None else [("--states", ",".join(map(str, facts.states)))]
+    held = None if facts.states is None else [state for state in facts.states if state not in facts.computed]
+    states = [] if held is None else [("--states", ",".join(map(str, held)))]
     return [("--rows", facts.folder), *states]
 
 

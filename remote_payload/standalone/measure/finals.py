@@ -36,7 +36,7 @@ Look = Callable[[Row, torch.Tensor], None]
 
 
 def finalists(found: Found, task: Task, served: Graph, missing: Callable[[Graph], str | None]) -> list[Reading]:
-    """Best, runner-up, as served, as declared; then the best one with each of its differences from them taken back.
+    """Best, runner-up, as served, as declared, as wanted; then the best one with each of its differences taken back.
 
     `served` is what the engine computes; `missing` says what the drafter lacks for a graph, and such readings are left
     out. Each difference thus has its own pair, on all rows.
@@ -45,6 +45,7 @@ def finalists(found: Found, task: Task, served: Graph, missing: Callable[[Graph]
     slots = task.declared.slots if task.declared else best.slots
     as_served = task.under(Reading(slots=slots, token_offset=1), served)
     wanted = [best, found.runner_up, as_served, task.declared]
+    wanted += [None if task.wanted is None else task.under(task.wanted, graph)]
     wanted += [task.under(replace(best, slots=slots), graph), task.under(replace(best, token_offset=1), graph)]
     for other in (served, task.own):
         for name in vars(graph):

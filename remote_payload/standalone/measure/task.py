@@ -23,6 +23,8 @@ class Task:
     """Labels of the captured states."""
     declared: Reading | None
     """The wiring that the config declares, under the checkpoint's own computation."""
+    wanted: Reading | None = None
+    """A wiring that is measured on all rows whatever the search finds."""
     offsets: tuple[int, ...]
     steps: int
     keep: int

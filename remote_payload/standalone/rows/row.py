@@ -62,6 +62,8 @@ class RowReader:
     target_hidden_size: int
     vocab_size: int
     steps: int
+    table: torch.Tensor | None = field(default=None, repr=False, compare=False)
+    """The target's embedding (V, Ht), where its output goes before the states that a row holds."""
     _sound: set[str] = field(default_factory=set, init=False, repr=False, compare=False)
     """Rows whose numbers were looked at and found finite: each is looked at once."""
 
@@ -82,7 +84,8 @@ class RowReader:
 
     def longest_tokens(self, captured: int | None = None) -> int:
         """No usable row has more tokens: a bound from headers and sizes, closer where `captured` is known."""
-        return longest_tokens(self.folder, self.target_hidden_size, captured)
+        added = 0 if self.table is None else 1
+        return longest_tokens(self.folder, self.target_hidden_size, None if captured is None else captured - added)
 
     def _try(self, file: RowFile) -> Row | SkippedRow:
         """The one place where whatever a file may do to its reader becomes a skipped row with a reason."""
@@ -120,7 +123,7 @@ class RowReader:
             mask_signs=raw.mask_signs,
         )
         self._check(row)
-        return row
+        return row if self.table is None else _with_embedding(row, self.table)
 
     def _cut(self, states: torch.Tensor, raw: RawRow, part: slice) -> torch.Tensor:
         """Without the padding, where states were stored for it as well; another length is told by the check."""
@@ -163,6 +166,11 @@ def _like_the_others(row: Row, captured: int | None, dialect: str | None) -> Row
     if captured is not None and found != captured:
         return SkippedRow(name=row.name, reason=f"it holds {found} captured states, expected: {captured}")
     return row
+
+
+def _with_embedding(row: Row, table: torch.Tensor) -> Row:
+    """With the target's embedding output before its captured states, in their dtype: that in which a server embeds."""
+    return replace(row, states=torch.cat((table[row.tokens].to(row.states.dtype)[:, None], row.states), dim=1))
 
 
 def _split_final(states: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
