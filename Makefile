@@ -41,6 +41,7 @@ bench: $(READY)
 # constraints.txt pins what the project is developed with; the published ranges in pyproject.toml stay wide.
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
+	@echo "making $(VENV): torch and what the tests need; minutes, where torch comes with its CUDA packages (nearly 3 GB)"
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev]"
 	touch $(READY)
