@@ -3,6 +3,7 @@
 import json
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -35,7 +36,8 @@ def due_now(server: SshServer, tmp_path: Path, schedule_id: str) -> str:
     record.write_text(json.dumps({**json.loads(record.read_text()), **due}))
     (line,) = (tmp_path / "crontab").read_text().splitlines()
     command = line.split(maxsplit=5)[5].replace("\\%", "%")
-    subprocess.run(["/bin/sh", "-c", command], env={"PATH": "/usr/bin:/bin"}, check=True, timeout=60)
+    its_own = {"PATH": "/usr/bin:/bin", "HOME": str(server.home)}  # as cron sets them
+    subprocess.run(["/bin/sh", "-c", command], env=its_own, check=True, timeout=60)
     return f"{schedule_id}.{time.strftime('%Y%m%d-%H%M', time.gmtime(minute))}"
 
 
@@ -104,6 +106,38 @@ def test_a_sweep_again_and_again(laptop: Laptop, server: SshServer, tmp_path: Pa
     assert "succeeded after " in endings[1]["text"]
     assert endings[1]["text"].endswith("s, 2 of 2 points measured")
     assert laptop.run("runs", "list", "--tag", run_id).out.count(f"{run_id}.u") == 2
+
+
+@pytest.mark.slow
+def test_what_a_fired_sweep_left_is_gone_on_with_from_any_laptop_by_the_models_that_it_measured(
+    laptop: Laptop, new_laptop: Callable[[str], Laptop], server: SshServer, tmp_path: Path
+) -> None:
+    drafter = server.home / "drafter"
+    drafter.mkdir()
+    (drafter / "config.json").write_text('{"trained": 1}')
+    file = laptop.project / "mine.toml"
+    base = '[sweep]\njob = "standalone"\n[sweep.base]\ndraft = "~/drafter"\nrows = "bundled"\n'
+    file.write_text(f"{base}[sweep.grid]\nmax_rows = [1, 2]\n")  # both fail: the drafter has no weights
+    every = ("--host", "gpu1", "--every", "@weekly", "--run-id", "weekly")
+    made = laptop.run("sweep", "run", "mine.toml", *every)
+    assert made.code == 0, made.err
+    (drafter / "config.json").write_text('{"trained": 22}')
+    run_id = due_now(server, tmp_path, "weekly")
+    other = new_laptop("other")
+    other.add_host("gpu1", server)
+    going = other.run("sweep", "resume", run_id, "--host", "gpu1", "--detach")
+    assert (going.code, f"sweep `{run_id}` still runs on gpu1" in going.err) == (15, True), going.err
+    wait_for_phase(server, run_id, "succeeded")
+    rest = other.run("sweep", "resume", run_id, "--host", "gpu1", "--run-id", "rest", "--detach")
+    assert rest.code == 0, rest.err  # as it was when it fired, not as when the schedule was made
+    second = laptop.run("sweep", "resume", run_id, "--host", "gpu1", "--detach")
+    assert (second.code, f"sweep `rest` goes on with sweep `{run_id}`" in second.err) == (15, True), second.err
+    wait_for_phase(server, "rest", "succeeded")
+    (drafter / "config.json").write_text('{"trained": 333}')
+    drifted = laptop.run("sweep", "resume", "rest", "--host", "gpu1", "--detach")
+    assert (drifted.code, "what lies under ~/drafter on the host is another than it was" in drifted.err) == (5, True)
+    found = json.loads(laptop.run("sweep", "report", "rest", "--json").out)
+    assert (found["counts"]["failed"], found["drift"]) == (2, [])
 
 
 def test_the_end_is_told_once_by_whoever_sees_it(laptop: Laptop, server: SshServer, tmp_path: Path) -> None:
