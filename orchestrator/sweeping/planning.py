@@ -45,14 +45,18 @@ def wanted(file: SweepFile, flags: Mapping[str, Any], config: Config, host: str)
 
 
 def without(asked: Wanted, chains: Sequence[Chain]) -> Wanted:
-    """The same without the points that cannot win, by what an earlier sweep measured; these are skipped, with why."""
+    """The same without the points that cannot win, by what an earlier sweep measured; these are skipped, with why.
+
+    Raises JobFileError where nothing but plain decoding would be left.
+    """
     return _skipping(asked, {one.point_id: one.reason for one in propose(chains, _jobs(asked))})
 
 
 def without_foretold(asked: Wanted, told: "Prediction", of: "DrafterRead") -> Wanted:
     """The same without the points that cannot win, by a test of the drafter outside the server.
 
-    Raises InvalidRunError where it has no step cost or no target, UsageError where no point has that drafter or target.
+    Raises InvalidRunError where it has no step cost or no target, UsageError where no point has that drafter or target,
+    and as `without` does.
     """
     return _skipping(asked, hopeless(told, of, _jobs(asked)))
 
@@ -68,4 +72,9 @@ def _skipping(asked: Wanted, reasons: Mapping[str, str]) -> Wanted:
         SkippedPoint(changes_json=json.dumps(points[int(at)].changes), reason=reason) for at, reason in reasons.items()
     )
     kept = tuple(point for at, point in enumerate(points) if str(at) not in reasons)
+    if reasons and all(point.is_baseline for point in kept):
+        raise JobFileError(
+            f"{asked.file.source}: nothing is left to measure but plain decoding: every other point is skipped, the "
+            f"first because it {next(iter(reasons.values()))}"
+        )
     return dataclasses.replace(asked, expanded=Expanded(points=kept, skipped=(*asked.expanded.skipped, *skipped)))

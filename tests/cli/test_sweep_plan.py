@@ -71,6 +71,12 @@ def test_a_drafter_test_prunes_the_chains_that_surely_lose_at_one_user(file: Pat
     assert (other.code, "for another target than any point serves: /t" in other.err) == (2, True), other.err
     alone = eagle(*asked[:-2], "--step-cost", "1.9")
     assert (alone.code, "--step-cost belongs to --prune RUN" in alone.err) == (2, True)
+    file.write_text(SWEEP.replace("[1, 4]", "[1]"), encoding="utf-8")
+    hopeless = eagle(*asked, "--step-cost", "2+1k")
+    told = (
+        "nothing is left to measure but plain decoding: every other point is skipped, the first because it cannot win"
+    )
+    assert (hopeless.code, told in hopeless.err) == (2, True), hopeless.err
 
 
 def test_several_hosts_share_the_points_once(file: Path, eagle: Eagle) -> None:
