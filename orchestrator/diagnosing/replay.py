@@ -38,6 +38,8 @@ def replay_job(asked: "Asked", config: Config, done: "Results") -> PlannedJob | 
         "rows": made[0].folder,
         "heldout": made[1].folder if len(made) > 1 else None,
         "states": list(states),
+        "add_embedding": None if 0 in states else True,  # a mended drafter may read what is not fed now
+        "wanted": None if done.trained is None else list(done.trained),
         "sweep": "wiring",
         "capture_rows": 0,
         "steps": steps,

@@ -30,6 +30,8 @@ class Results:
     """Both config.json and the installed source, read before anything ran."""
     planned: Planned | None = None
     earlier: EarlierCost | None = None
+    trained: tuple[int, ...] | None = None
+    """The states that the drafter was trained on, as far as the stages so far and its trainer tell."""
     named: tuple[Any, ...] = ()
     """Records that name the host and what was planned for it, whether it ran or not."""
 

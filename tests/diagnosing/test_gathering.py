@@ -5,7 +5,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from orchestrator.diagnosing.gathering import answers_of, splits_of, walked_of
+from orchestrator.diagnosing.gathering import splits_of
+from orchestrator.diagnosing.mended import answers_of, walked_of
 from orchestrator.diagnosis.decision.foretold import compare
 from orchestrator.diagnosis.decision.inputs import SPLITS, Predicted, PredictedRequest, Served
 from orchestrator.diagnosis.measured import Split

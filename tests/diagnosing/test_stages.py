@@ -115,6 +115,18 @@ def test_the_replay_reads_what_was_answered(splits: tuple[str, ...], rows: str, 
     assert (job.rows, job.heldout, job.states, job.steps) == (rows, heldout, (2, 4, 5), 3)
 
 
+def test_the_replay_measures_what_it_was_trained_on_though_the_server_feeds_no_embedding() -> None:
+    done = Results(captured=fed(2, 4, 5, made=(made("heldout"),)), trained=(0, 2, 4))
+    planned = replay_job(asked(), CONFIG, done)
+    assert not isinstance(planned, str)
+    job = planned.job
+    assert isinstance(job, StandaloneJob)
+    assert (job.states, job.add_embedding, job.wanted) == ((2, 4, 5), True, (0, 2, 4))
+    fed_it = replayed(fed(0, 2, 4, made=(made("heldout"),)))
+    assert isinstance(fed_it, StandaloneJob)
+    assert (fed_it.states, fed_it.add_embedding, fed_it.wanted) == ((0, 2, 4), False, None)
+
+
 @pytest.mark.parametrize(
     ("result", "words"),
     [

@@ -32,6 +32,8 @@ class Economics:
     draft: Draft
     mended: Estimate | None
     """Accept length of the best reading; None = not foretold, or the served one is the best."""
+    how: str = ""
+    """What belongs to the definition of `mended`."""
     to_mend: bool
     """Whether a fault is known that lowers the accept length."""
     foretold: Prediction | None
@@ -69,6 +71,7 @@ def economics(known: Known) -> Economics | None:
         load=lowest,
         draft=served.figures.draft,
         mended=mended_length(known, lost=lost) if to_mend else None,
+        how=next((told.how for split in SPLITS if (told := known.foretold(split, "best")) is not None), ""),
         to_mend=to_mend,
         foretold=every_depth(known),
     )
@@ -238,5 +241,5 @@ def _evidence(found: Economics) -> tuple[Evidence, ...]:
     if acceptance is not None:
         parts.insert(1, figure("accept length, served", acceptance.accept_length, "tokens"))
     if found.mended is not None:
-        parts.append(figure("accept length foretold of the best reading", found.mended, "tokens"))
+        parts.append(figure(f"accept length foretold of the best reading{found.how}", found.mended, "tokens"))
     return tuple(parts)

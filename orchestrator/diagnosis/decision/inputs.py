@@ -112,6 +112,14 @@ class Predicted:
     dtype: str
     """Of the offline arithmetic, e.g. `float32`."""
     requests: tuple[PredictedRequest, ...]
+    computed: tuple[int, ...] = ()
+    """Of `states`, what its rows do not hold: the embedding output (0), computed from the target's own table."""
+
+    @property
+    def how(self) -> str:
+        """What belongs to the definition of its figures; empty where the rows hold all that was fed."""
+        is_made = bool({*self.computed} & {*(self.states or ())})
+        return ", with the embedding output computed from the target's own table" if is_made else ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -203,6 +211,8 @@ class Known:
     planned: Planned | None = None
     earlier: EarlierCost | None = None
     source: Source | None = None
+    unforetold: str | None = None
+    """Why nothing is foretold of the states that it was trained on, although the served text was replayed."""
     said: tuple[int, ...] | None = None
     """States that the drafter was trained on, by its trainer's word; a capture that was told it holds it too."""
 

@@ -63,8 +63,8 @@ def served_gap(known: Known) -> Iterator[Signal]:
 
 
 def wiring_cost(known: Known) -> tuple[Evidence, ...]:
-    """Served minus foretold of the best reading, prompt by prompt and split by split, where both are known."""
-    served, found = known.served, []
+    """What is foretold of the best reading, split by split, and what is served less than that, prompt by prompt."""
+    served, found = known.served, list[Evidence]()
     for name in SPLITS:
         best = known.foretold(name, "best")
         split = None if served is None else served.split(name)
@@ -72,6 +72,11 @@ def wiring_cost(known: Known) -> tuple[Evidence, ...]:
             continue
         beside = compare(best, split.requests, served.figures.draft.num_steps, exact=False)
         if beside.difference.value is not None:
-            told = f"accept length, served minus foretold of the best reading ({name}, by prompt)"
+            told = f"accept length, served minus foretold of the best reading ({name}, by prompt{best.how})"
             found.append(figure(told, beside.difference, "tokens"))
+            told = f"accept length foretold of the best reading ({name}, on the served text{best.how})"
+            found.append(figure(told, beside.predicted, "tokens"))
+    if known.unforetold is not None:
+        why = f"not known: {known.unforetold}"
+        found.append(Evidence(name="accept length foretold of the best reading", value=why))
     return tuple(found)
