@@ -12,7 +12,7 @@ from orchestrator.cli.live import watching
 from orchestrator.cli.options import accept_new_option, host_option, open_session, open_store
 from orchestrator.cli.server_options import shape_options
 from orchestrator.cli.waiting import take_wish, tell_start, waiting_options
-from orchestrator.errors import DetachedError, Eagle3Error, InvalidRunError, UsageError
+from orchestrator.errors import DetachedError, Eagle3Error, InvalidRunError
 
 if TYPE_CHECKING:
     from orchestrator.config import Config
@@ -91,6 +91,7 @@ def diagnose(host_name: str, **flags: Any) -> None:
     error of the stage that failed.
     """  # noqa: D301 - click's own mark for lines to keep
     from orchestrator import config
+    from orchestrator.cli.diagnose_flags import require_usable
     from orchestrator.diagnosing.applying import apply
     from orchestrator.diagnosing.budget import Budget
     from orchestrator.diagnosing.lease import Lease, waited_before
@@ -98,10 +99,7 @@ def diagnose(host_name: str, **flags: Any) -> None:
     from orchestrator.store.diagnoses import going_on
     from orchestrator.waiting import same_gpus
 
-    if flags["apply_into"] is not None and not flags["applies"]:
-        raise UsageError("--apply-into says where --apply writes: give both")
-    if flags["applies"] and flags["attach_url"] is not None:
-        raise UsageError("--apply serves the corrected drafter, and a server that is up already keeps its own")
+    require_usable(flags)
     settings = config.load(config.here())
     waiting = take_wish(flags).waiting(settings.host(host_name).leases)
     tell_start(waiting)

@@ -38,16 +38,17 @@ def show(found: "Diagnosed", applied: "Applied | Eagle3Error | None", flags: dic
     from orchestrator.diagnosing.telling import as_text, redacted
 
     redact = flags["redact"]
-    for kind in ("markdown", "html"):
-        if flags[kind] is not None:
-            save(flags[kind], written(found, applied, kind, redact=redact))
+    private = redaction(found) if redact else None
     if flags["as_json"]:
         console.out_json(_values(found, applied, redact=redact))
-        return
-    private = redaction(found) if redact else None
-    shown = found if private is None else redacted(found, private)
-    text = as_text(shown, applied, console.width(), whole=flags["verbose"], private=private)
-    console.out(text if private is None else private.text(text))
+    else:
+        shown = found if private is None else redacted(found, private)
+        text = as_text(shown, applied, console.width(), whole=flags["verbose"], private=private)
+        console.out(text if private is None else private.text(text))
+    with nothing_private(lambda _: None, private):
+        for kind in ("markdown", "html"):  # last: a disk that is full now takes no verdict from the screen
+            if flags[kind] is not None:
+                save(flags[kind], written(found, applied, kind, redact=redact))
 
 
 def written(found: "Diagnosed", applied: "Applied | Eagle3Error | None", kind: str, *, redact: bool) -> str:

@@ -20,7 +20,11 @@ if TYPE_CHECKING:
 @host_option(required=True)
 @click.option("--model", required=True, help="Folder of the target, on the host.")
 @click.option("--draft", required=True, help="Folder of the drafter, on the host.")
-@click.option("--server-python", "python", help="Interpreter that runs SGLang. Default: one on the host that has it.")
+@click.option(
+    "--server-python",
+    "python",
+    help="Interpreter that runs SGLang. Default: [jobs.bench] server_python of eagle3.toml, else one that has it.",
+)
 @click.option(
     "--sglang-source", "source", metavar="DIR", help="Read this package `sglang` on the host instead of the installed."
 )
@@ -34,12 +38,18 @@ def explain_wiring(host_name: str, *, stages: int, accept_new: bool, as_json: bo
     SGLang does where it does not. Where the source is of a shape that is not known, the answer is unknown; `run
     capture` asks the server itself.
     """
+    from orchestrator import config
+    from orchestrator.cli.diagnose_flags import require_named
     from orchestrator.diagnosis.effective_capture import resolve
     from orchestrator.diagnosis.fc_width import fc_width
     from orchestrator.report.wiring_chain import chain_text
 
+    words = {"python": "server_python", "source": "sglang_source"}
+    require_named({words.get(name, name): text for name, text in asked.items()})
+    serving = config.load(config.here()).jobs.get("bench", {})  # as a diagnosis on this laptop would serve the pair
+    asked["python"] = asked["python"] or serving.get("server_python")
     with open_session(host_name, _tell, accept_new=accept_new) as session:
-        facts = session.wiring(**asked)
+        facts = session.wiring(**asked, exec_prefix=serving.get("exec_prefix"))
     _require_read(facts, host_name, asked)
     found = resolve(facts.rule, facts.draft_config, facts.target_config, pipeline_stages=stages)
     fc = fc_width(facts, found.states)

@@ -132,15 +132,20 @@ def choose_python(
         if python.problem is None and not _lacking(python, packages):
             return python
     looked = "; ".join(f"{python.path}: {_lack(python, packages)}" for python in facts.pythons) or "none"
-    environment = "SGLang" if "sglang" in packages else "training"
     raise HostNotReadyError(
         f"host `{host_name}`: expected a Python >= 3.10 with {' and '.join(packages)}, found: {looked}",
-        hint=(
-            "correct `python` in eagle3.toml"
-            if host.python
-            else f'name the interpreter of your {environment} environment: `python = "/path/to/venv/bin/python"` under '
-            f"[hosts.{host_name}] in eagle3.toml"
-        ),
+        hint=_where_to_name_it(host, host_name, packages),
+    )
+
+
+def _where_to_name_it(host: HostConfig, host_name: str, packages: tuple[str, ...]) -> str:
+    if "sglang" in packages:  # the host's `python` is the drafter test's: it may well have no SGLang
+        return "name the interpreter of your SGLang environment: --server-python, or `server_python` under [jobs.bench]"
+    if host.python:
+        return "correct `python` in eagle3.toml"
+    return (
+        'name the interpreter of your training environment: `python = "/path/to/venv/bin/python"` under '
+        f"[hosts.{host_name}] in eagle3.toml"
     )
 
 

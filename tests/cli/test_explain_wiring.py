@@ -69,3 +69,14 @@ def test_a_drafter_and_a_source_on_the_host(tmp_path: Path) -> None:
         assert (told.code, "expected a package `sglang` in ~/target" in told.err) == (14, True), told.err
         told = laptop.run(*command, "~/draft", "--pp", "2")
         assert told.out.startswith("Unknown. Of 2 pipeline stages only the last")
+        for given in (
+            ("--draft", ""),
+            ("--draft=~/draft", "--sglang-source", " "),
+            ("--draft=~/d", "--server-python="),
+        ):
+            told = laptop.run(*command[:-3], *given)
+            assert (told.code, " is empty: expected a value, found: " in told.err) == (2, True), told.err
+        with laptop.toml.open("a") as file:
+            file.write('[jobs.bench]\nserver_python = "/srv/none/python"\n')
+        told = laptop.run(*command[:-3], "--draft=~/draft")
+        assert (told.code, "where /srv/none/python looks" in told.err) == (14, True), told.err
