@@ -55,10 +55,10 @@ def diagnose(asked: Asked, config: Config, lease: Lease) -> Diagnosed:
     known = known_of(asked, config, results, store)
     decision = decide(known)
     for stage in STAGES:
+        results.trained = known.trained
         record = _record(stage, asked, config, decision, results, lease)
         if isinstance(record, str):
             _leave_out(stage.name, record, results, tell)
-        results.trained = known.trained
             continue
         take(stage.name, record, store, asked.diagnosis_id, results)
         error = failure_of(record)
