@@ -4,7 +4,7 @@ from orchestrator.config import Config
 from orchestrator.diagnosing.asked import Asked
 from orchestrator.diagnosing.attempts import is_attempt
 from orchestrator.diagnosis.decision.economics import NO_SPEED
-from orchestrator.diagnosis.decision.inputs import EarlierCost
+from orchestrator.diagnosis.decision.planned import EarlierCost
 from orchestrator.errors import InvalidRunError, StoreError
 from orchestrator.report.bench_content import BenchReport
 from orchestrator.review import review

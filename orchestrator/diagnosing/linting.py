@@ -12,7 +12,7 @@ from orchestrator.diagnosing.asked import Asked
 from orchestrator.diagnosing.earlier import earlier_cost
 from orchestrator.diagnosing.keeping import asked_json
 from orchestrator.diagnosing.results import Results
-from orchestrator.diagnosis.decision.inputs import Planned
+from orchestrator.diagnosis.decision.planned import Planned
 from orchestrator.errors import HostNotReadyError
 from orchestrator.following import Tell
 from orchestrator.order import at_host
@@ -44,12 +44,10 @@ def look(asked: Asked, config: Config, session: HostSession, store: Store, tell:
             why_not=why_not,
         )
     results = results_of(known, asked, config, store)
-    keep_diagnosis(store.home, dataclasses.replace(known, asked_json=asked_json(asked)))
-    text = (
-        "the two config.json and the installed SGLang's source were read"
-        if known.facts
-        else f"not read: {known.why_not}"
-    )
+    keep_diagnosis(store.home, dataclasses.replace(known, asked_json=asked_json(asked), runs=()))
+    text = "the two config.json and the installed SGLang's source were read"
+    if known.why_not is not None:
+        text = f"{'the two config.json were read; ' if known.facts else 'not read: '}{known.why_not}"
     tell(Note(name=STAGE, text=text))
     return results
 
@@ -99,5 +97,6 @@ def _read(asked: Asked, config: Config, session: HostSession) -> tuple[WiringFac
         return None, "it takes both models' folders (--model, --draft) and a server that is still to be started"
     try:
         return session.wiring(job.model, job.draft, job.server_python, None, job.exec_prefix), None
-    except HostNotReadyError as lacking:  # e.g. no SGLang where the drafter is tested
-        return None, lacking.message
+    except HostNotReadyError as lacking:  # no SGLang where the drafter is tested: both configs can be read all the same
+        own = session.installed().python
+        return session.wiring(job.model, job.draft, own, None, job.exec_prefix), lacking.message

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from orchestrator.diagnosis.decision.inputs import EarlierCost, Planned
+from orchestrator.diagnosis.decision.planned import EarlierCost, Planned
 from orchestrator.errors import HostNotReadyError, JobError
 from orchestrator.outcome import error_of
 from orchestrator.records import RunRecord

@@ -15,6 +15,7 @@ from orchestrator.diagnosing.concluding import concluded
 from orchestrator.diagnosing.gathering import known_of, take
 from orchestrator.diagnosing.lease import Lease
 from orchestrator.diagnosing.linting import look
+from orchestrator.diagnosing.possible import require_possible
 from orchestrator.diagnosing.results import Results, Skipped, failure_of
 from orchestrator.diagnosing.running import run_or_take, standing
 from orchestrator.diagnosing.same import require_same
@@ -27,6 +28,7 @@ from orchestrator.following import Tell
 from orchestrator.order import Order
 from orchestrator.records import RunRecord
 from orchestrator.report.words import seconds
+from orchestrator.store.diagnoses import keep_run
 from orchestrator.updates import Note
 
 CERTAIN = "the cause is certain without it (--deep runs it all the same)"
@@ -47,11 +49,13 @@ def diagnose(asked: Asked, config: Config, lease: Lease) -> Diagnosed:
     """Run the stages, on the GPUs of one lease and within its budget. Raises what `pipeline.run` does.
 
     A stage that fails, or that this host cannot run, is told, and the next one goes on. Raises ClaimedError before
-    anything is written where a stage that stands was asked something else.
+    anything is written where a stage that stands was asked something else, UsageError before any stage where states are
+    named that these models cannot have.
     """
     session, store, tell = lease.session, lease.store, lease.tell
     require_same(asked, config, lease)
     results = look(asked, config, session, store, tell)
+    require_possible(asked, results.facts)
     known = known_of(asked, config, results, store)
     decision = decide(known)
     for stage in STAGES:
@@ -61,6 +65,7 @@ def diagnose(asked: Asked, config: Config, lease: Lease) -> Diagnosed:
             _leave_out(stage.name, record, results, tell)
             continue
         take(stage.name, record, store, asked.diagnosis_id, results)
+        keep_run(store.home, asked.diagnosis_id, record.run_id)
         error = failure_of(record)
         if error is not None:
             tell(Note(name=stage.name, text=f"{record.phase}, and the next stage goes on: {error.message}"))

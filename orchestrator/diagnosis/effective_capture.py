@@ -148,6 +148,12 @@ def _ids(rule: CaptureRule, draft: Mapping[str, Any]) -> tuple[list[int] | None,
     return ids, [*how, f"the drafter's config.json names ids {ids}"]
 
 
+def layers_of(target_config: str | None) -> int | None:
+    """Layers of a target's text model, by the text of its config.json; None = it does not tell."""
+    target = _object(target_config)
+    return None if target is None else _layers(target)
+
+
 def _layers(target: Mapping[str, Any]) -> int | None:
     nested = target.get("text_config")
     for value in (nested if isinstance(nested, dict) else {}, target):

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from orchestrator.diagnosis.effective_capture import Effective, names, resolve
+from orchestrator.diagnosis.effective_capture import Effective, layers_of, names, resolve
 from orchestrator.diagnosis.finding import CheckResult, Evidence, Subject
 from orchestrator.diagnosis.installed_ids import Source, spelling_for
 from orchestrator.diagnosis.recognised_states import (
@@ -131,7 +131,7 @@ def _finding(text: str, evidence: tuple[Evidence, ...], fix: tuple[str, ...]) ->
 
 def _spelled(result: CaptureResult, trained: tuple[int, ...]) -> tuple[str, ...]:
     rule = result.rule
-    layers = _layers(result.target_config)
+    layers = layers_of(result.target_config)
     source = None if rule is None else Source(rule=rule, target_config=result.target_config)
     spelling = spelling_for(trained, None if rule is None else rule.target_class, layers, source)
     if spelling.ids is None or spelling.needs is not None:
@@ -140,15 +140,6 @@ def _spelled(result: CaptureResult, trained: tuple[int, ...]) -> tuple[str, ...]
         f'set in the drafter\'s config.json: "eagle_config": {json.dumps(eagle_block(spelling.ids))}',
         f"this feeds {names(tuple(sorted(trained)))} {spelling.basis}",
     )
-
-
-def _layers(target_config: str | None) -> int | None:
-    try:
-        value = json.loads(target_config or "{}")
-        found = value.get("text_config", value).get("num_hidden_layers")
-    except (ValueError, AttributeError, RecursionError):
-        return None
-    return found if isinstance(found, int) else None
 
 
 def _evidence(result: CaptureResult) -> Iterator[Evidence]:

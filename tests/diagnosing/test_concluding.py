@@ -9,7 +9,8 @@ from orchestrator.diagnosing.concluding import concluded
 from orchestrator.diagnosing.results import Results
 from orchestrator.diagnosing.walk import Diagnosed
 from orchestrator.diagnosis.decision.decide import decide
-from orchestrator.diagnosis.decision.inputs import Known, Planned
+from orchestrator.diagnosis.decision.inputs import Known
+from orchestrator.diagnosis.decision.planned import Planned
 from orchestrator.errors import CheckpointError
 from orchestrator.report.decision_text import decision_text, title
 from remote_payload.schema.run import Failure, RunPhase

@@ -10,7 +10,7 @@ import pytest
 from orchestrator.config import Config
 from orchestrator.diagnosing.asked import Asked
 from orchestrator.diagnosing.earlier import earlier_cost
-from orchestrator.diagnosis.decision.inputs import EarlierCost
+from orchestrator.diagnosis.decision.planned import EarlierCost
 from orchestrator.store import Store
 from remote_payload.schema import to_json
 from tests.diagnosing.test_stages import asked

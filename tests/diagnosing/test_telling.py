@@ -7,7 +7,8 @@ from orchestrator.diagnosing.results import Results, Skipped
 from orchestrator.diagnosing.telling import as_text
 from orchestrator.diagnosing.walk import CERTAIN, Diagnosed
 from orchestrator.diagnosis.decision.decide import decide
-from orchestrator.diagnosis.decision.inputs import Known, Planned
+from orchestrator.diagnosis.decision.inputs import Known
+from orchestrator.diagnosis.decision.planned import Planned
 from tests.diagnosing.test_stages import asked
 from tests.diagnosis.decision.scenes import offline, served, sound, story
 from tests.support.made_runs import made_run

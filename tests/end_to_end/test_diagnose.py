@@ -198,6 +198,23 @@ def test_too_little_to_tell(scene: Scene, tmp_path: Path) -> None:
     assert "the target's folder was not named (--model)" in " ".join(done.out.split())
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--trained=embed,2,9"], "--trained: expected states of a target of 8 layers, 0 (embed) to 8, found: 9"),
+        (["--trained=2,4"], "--trained: expected as many states as the drafter's fc.weight takes, 3"),
+        (["--states=embed,2,4,12"], "--states: expected states of a target of 8 layers, 0 (embed) to 8, found: 12"),
+    ],
+)
+def test_states_that_this_pair_cannot_have_are_refused_before_any_stage(
+    scene: Scene, words: list[str], told: str
+) -> None:
+    done = scene.diagnose("no1", *scene.words(), *words)
+    assert (done.code, told in done.err) == (2, True), done.err
+    assert "hidden_states indices" in done.err
+    assert "no1." not in done.err + scene.laptop.run("runs", "list").out
+
+
 def test_a_drafter_that_is_no_folder(scene: Scene) -> None:
     done = scene.diagnose("d4", *scene.words("meta/no-such-drafter"), "--server-python=/no/such/python", "--apply")
     told = " ".join(done.out.split())

@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from orchestrator.diagnosis.decision.axes import Signal
-from orchestrator.diagnosis.decision.inputs import Known, Planned
+from orchestrator.diagnosis.decision.inputs import Known
+from orchestrator.diagnosis.decision.planned import Planned
 from orchestrator.diagnosis.finding import CheckResult, Evidence, Subject
 from orchestrator.diagnosis.served_asked import ARGUMENTS
 from orchestrator.diagnosis.served_shape import shapes_for

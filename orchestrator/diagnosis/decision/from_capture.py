@@ -1,10 +1,8 @@
 """A capture as inputs of a decision: what the server surely feeds, and what its source says it would."""
 
-import json
-
 from orchestrator.compare.served import effective
 from orchestrator.diagnosis.decision.inputs import Fed, Resolved
-from orchestrator.diagnosis.effective_capture import resolve
+from orchestrator.diagnosis.effective_capture import layers_of, resolve
 from orchestrator.diagnosis.recognised_states import recognised
 from orchestrator.diagnosis.served_states import judge_capture
 from remote_payload.schema.capture import CaptureResult
@@ -39,7 +37,7 @@ def fed_of(found: CaptureResult, run_id: str, trained: tuple[int, ...] | None = 
         worst_error=max((one.residual for one in known), default=None),
         changed=changes if any(changes) else (),
         target_class=None if rule is None else rule.target_class,
-        target_layers=_layers(found.target_config),
+        target_layers=layers_of(found.target_config),
         draft=None if told is None else str(told),
         draft_weights=None if found.draft is None else found.draft.weights_sha256,
         draft_tensors=None if found.draft is None else found.draft.tensors_sha256,
@@ -58,16 +56,3 @@ def resolved_by(found: CaptureRule | None, draft_config: str | None, target_conf
     return Resolved(
         states=rule.states, sglang_version=rule.version, reasoning=told, problem=rule.problem, fails=rule.fails
     )
-
-
-def _layers(target_config: str | None) -> int | None:
-    """Layers of the text model, of which a multimodal config tells below `text_config`."""
-    try:
-        value = json.loads(target_config or "")
-    except ValueError:
-        return None
-    if not isinstance(value, dict):
-        return None
-    inner = value.get("text_config")
-    found = (inner if isinstance(inner, dict) else value).get("num_hidden_layers")
-    return found if isinstance(found, int) and not isinstance(found, bool) and found > 0 else None

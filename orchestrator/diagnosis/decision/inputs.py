@@ -7,6 +7,7 @@ from orchestrator.compare.served import ServedFigures
 from orchestrator.compare.served_acceptance import Acceptance
 from orchestrator.compare.step_cost import StepCost
 from orchestrator.diagnosis.changed_states import Changed
+from orchestrator.diagnosis.decision.planned import EarlierCost, Planned
 from orchestrator.diagnosis.diagnose import DOUBTED_BY, Diagnosis, diagnose
 from orchestrator.diagnosis.installed_ids import Source
 from orchestrator.diagnosis.measured import Measured
@@ -165,36 +166,6 @@ class Resolved:
     """Why they are not known, or what goes wrong with them."""
     fails: bool = False
     """Whether the server ends at its start or its warm-up, by the source."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Planned:
-    """The server as it is going to be asked for, beside what the host's SGLang makes of that; nothing was run."""
-
-    num_steps: int | None
-    eagle_topk: int | None
-    num_draft_tokens: int | None
-    is_chain: bool
-    """Whether it drafts a chain, of which SGLang 0.4.8 and later makes `num_steps + 1` tokens, whatever is asked."""
-    sglang_version: str | None = None
-    forces_draft_tokens: bool | None = None
-    """Whether the installed source makes a chain's draft tokens num_steps + 1; None = it was not read."""
-    draft_config: str | None = None
-    """Text of the drafter's config.json; None = it was not read."""
-    target_config: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class EarlierCost:
-    """What a speculative step of this pair cost on this host in an earlier benchmark, at one number of steps."""
-
-    run_id: str
-    steps: int
-    ratio: float
-    """r: accept length over speed-up."""
-    low: float
-    high: float
-    """Ends of its 95 % interval."""
 
 
 @dataclass(frozen=True, kw_only=True)

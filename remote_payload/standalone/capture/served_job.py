@@ -27,13 +27,15 @@ from remote_payload.served_capture.fetch import Fetched, NotReturnedError, RowRe
 from remote_payload.served_capture.installed_source import installed_rule
 from remote_payload.served_capture.method import Method, choose
 from remote_payload.sglang_bench import workload
+from remote_payload.sglang_bench.attached import attach
 from remote_payload.sglang_bench.folders import DRAFT, named_folder, own_folder, require_folders
 from remote_payload.sglang_bench.progress import Journal, Report
 from remote_payload.sglang_bench.prompt import Prompt
-from remote_payload.sglang_bench.server import Running, attach, start
+from remote_payload.sglang_bench.server import Running
+from remote_payload.sglang_bench.starting import start
 from remote_payload.standalone.capture.identify import Identifier
 from remote_payload.standalone.capture.served_rows import RowWriter, as_tensor
-from remote_payload.standalone.capture.training_rows import embedding_of, sizes_of, training_rows
+from remote_payload.standalone.capture.training_rows import embedding_of, require_possible, sizes_of, training_rows
 from remote_payload.standalone.rows.row import Row
 
 RESULT_NAME = "capture.json"
@@ -73,6 +75,7 @@ class _Capture:
         require_folders(job.bench(()))
         self._target, self._draft = config_text(job.model), config_text(job.draft)
         self._sizes = sizes_of(self._target, self._draft)
+        require_possible(job, self._sizes)
         self._rows, self._skipped = training_rows(job, self._sizes)
         trained_on = None if job.heldout_prompts is None else job.prompts
         self._prompts: dict[str, tuple[Prompt, ...]] = {

@@ -10,8 +10,10 @@ from typing import Any
 
 import torch
 
-from remote_payload.failure import JobFailure, checkpoint_failure, rows_failure
+from remote_payload.failure import JobFailure, checkpoint_failure, job_failure, rows_failure
 from remote_payload.schema.capture_job import CaptureJob
+from remote_payload.schema.target_states import HINT, beyond_layers, other_width
+from remote_payload.served_capture.fc_shape import fc_shape
 from remote_payload.standalone.checkpoint.target_files import read_target
 from remote_payload.standalone.checkpoint.weight_files import FLOATS
 from remote_payload.standalone.rows.files import find_rows
@@ -24,6 +26,8 @@ class Sizes:
 
     hidden_size: int
     vocab_size: int
+    layers: int | None = None
+    """Of the target; None = its config does not tell."""
 
 
 def sizes_of(target_config: str | None, draft_config: str | None) -> Sizes:
@@ -38,7 +42,21 @@ def sizes_of(target_config: str | None, draft_config: str | None) -> Sizes:
             "neither the target's config.json nor the drafter's says `hidden_size` and `vocab_size`",
             hint="give the target's folder on this host as --model",
         )
-    return Sizes(hidden_size=hidden, vocab_size=vocabulary)
+    layers = text.get("num_hidden_layers")
+    known = type(layers) is int and layers > 0
+    return Sizes(hidden_size=hidden, vocab_size=vocabulary, layers=layers if known else None)
+
+
+def require_possible(job: CaptureJob, sizes: Sizes) -> None:
+    """Raise JobFailure(job) for states that a target of so many layers, or the drafter's fc, cannot mean."""
+    columns = None if job.draft is None else fc_shape(job.draft)
+    takes, rest = (0, 1) if columns is None else divmod(columns[1], sizes.hidden_size)
+    wrong = beyond_layers("`states`", job.states or (), sizes.layers)
+    if job.trained is not None:
+        wrong = wrong or beyond_layers("`trained`", job.trained, sizes.layers)
+        wrong = wrong or other_width("`trained`", job.trained, None if rest else takes)
+    if wrong is not None:
+        raise job_failure(wrong, hint=HINT)
 
 
 def _object(text: str | None) -> dict[str, Any]:

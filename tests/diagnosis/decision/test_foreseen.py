@@ -7,7 +7,8 @@ import pytest
 
 from orchestrator.compare.step_cost import StepCost
 from orchestrator.diagnosis.decision.decide import decide
-from orchestrator.diagnosis.decision.inputs import EarlierCost, Known, Planned, Resolved
+from orchestrator.diagnosis.decision.inputs import Known, Resolved
+from orchestrator.diagnosis.decision.planned import EarlierCost, Planned
 from tests.diagnosis.decision.scenes import fed, offline, served, sound, story
 
 ASKED = Planned(num_steps=1, eagle_topk=1, num_draft_tokens=16, is_chain=True, sglang_version="0.5.23",
