@@ -27,10 +27,11 @@ LARGEST_CONFIG_BYTES = 16 << 20
 def correct(request: CorrectRequest, send: Send) -> None:
     """Answer with a CorrectFrame. Raises Refusal."""
     draft = _drafter(request.draft)
-    into = _place(request.into) if request.into is not None else draft.with_name(draft.name + SUFFIX)
-    if Path(os.path.realpath(into.parent)).is_relative_to(draft):
+    named = _place(request.draft)  # beside the name that people know: a hub's snapshot is a cache, its link is theirs
+    into = _place(request.into) if request.into is not None else named.with_name(named.name + SUFFIX)
+    if Path(os.path.realpath(into)).is_relative_to(draft):
         raise Refusal(
-            "bad_request",
+            "wrong_place",
             f"nothing is written into the drafter's own folder: {into}",
             "name a folder beside it with --apply-into",
         )
@@ -65,7 +66,7 @@ def _drafter(named: str) -> Path:
     if draft.is_dir() and draft.name:
         return draft
     raise Refusal(
-        "bad_request",
+        "wrong_place",
         f"expected a drafter's folder on this host, found none at: {draft}",
         "a hub's name cannot be corrected in place: download it to a folder and name that",
     )
@@ -100,7 +101,7 @@ def _patched(draft: Path, request: CorrectRequest) -> bytes:
         raise Refusal("bad_request", f"cannot read {path}: {error.strerror}") from None
     if _canonical(value) != _canonical(_parsed(request.config_json, "`config_json`")):
         raise Refusal(
-            "bad_request",
+            "changed_meanwhile",
             f"{path} does not say any more what it said when the drafter was judged",
             "judge the drafter again: its config.json changed meanwhile",
         )
@@ -121,9 +122,9 @@ def _known(draft: Path, into: Path, config: bytes, told: bytes) -> CorrectFrame:
     if is_same and linked == tuple(_linkable(draft)):
         return _frame(into, config, linked, existed=True)
     raise Refusal(
-        "bad_request",
+        "wrong_place",
         f"something else is there already, and nothing is overwritten: {into}",
-        "name another folder with --apply-into, or remove that one",
+        "name another folder with --apply-into; if that one is an older correction, it can be removed",
     )
 
 

@@ -10,11 +10,13 @@ from orchestrator.errors import (
     ClaimedError,
     Eagle3Error,
     HostNotReadyError,
+    InvalidRunError,
     LeaseOverError,
     LinkLostError,
     NotFoundError,
     ProtocolError,
     SweepGoesOnError,
+    UsageError,
 )
 from orchestrator.records import read_frame
 from orchestrator.remote.host_shell import EXPAND, NO_HOME, NO_HOME_WORDS
@@ -103,6 +105,8 @@ _ERRORS: dict[str, type[Eagle3Error]] = {
     "schedule_refused": HostNotReadyError,
     "sweep_goes_on": SweepGoesOnError,
     "lease_over": LeaseOverError,
+    "wrong_place": UsageError,
+    "changed_meanwhile": InvalidRunError,
     "payload_bug": PayloadBugError,
 }
 

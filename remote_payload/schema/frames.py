@@ -77,6 +77,8 @@ RefusalCode = Literal[
     "schedule_refused",
     "sweep_goes_on",
     "lease_over",
+    "wrong_place",
+    "changed_meanwhile",
 ]
 """Why a verb did not do what was asked."""
 

@@ -132,6 +132,28 @@ def test_a_patch_changes_something(draft: Path, patch: Any) -> None:
         asked(draft, patch)
 
 
+def test_the_drafter_itself_is_no_place_by_whatever_name(draft: Path) -> None:
+    """Nobody is told to remove what is there: it is the original."""
+    link = draft.with_name("link")
+    link.symlink_to(draft)
+    before = tree(draft)
+    for into in (draft, link, draft / ".." / draft.name):
+        with pytest.raises(Refusal, match="own folder") as refused:
+            asked(draft, into=str(into))
+        assert refused.value.code == "wrong_place"
+        assert "remove" not in (refused.value.hint or "")
+    assert tree(draft) == before
+
+
+def test_a_drafter_behind_a_link_is_corrected_beside_the_link(draft: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    link = tmp_path / "mine" / "drafter"
+    link.symlink_to(draft)
+    written = asked(link)
+    assert written.path == str(tmp_path / "mine" / "drafter-for-sglang")
+    assert (Path(written.path) / "model.safetensors").read_bytes() == b"weights"
+
+
 def test_no_folder_is_a_clear_refusal(tmp_path: Path) -> None:
     with pytest.raises(Refusal, match="expected a drafter's folder") as refused:
         asked("org/drafter-on-the-hub")
