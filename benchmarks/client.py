@@ -16,7 +16,8 @@ from benchmarks.lines import Line, Options, Skipped
 from benchmarks.load_clients import OURS, THEIRS, Ran, Target, Work, run, stub_server
 from remote_payload.schema.bench_job import BenchJob
 from remote_payload.sglang_bench.bundled import MEASURED, PASSAGES
-from remote_payload.sglang_bench.server import Running, start
+from remote_payload.sglang_bench.server import Running
+from remote_payload.sglang_bench.starting import start
 from tests.sglang.conftest import ARGUMENTS, ENVIRONMENT
 from tests.support.served_models import write_draft, write_target
 

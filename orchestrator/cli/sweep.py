@@ -1,15 +1,13 @@
 """`eagle3-remote sweep`: many points, measured on the host while the laptop sleeps."""
 
-import time
 from pathlib import Path
 from typing import Any
 
 import click
 
-from orchestrator.cli import console, showing
+from orchestrator.cli import showing
 from orchestrator.cli import sweep_many as many
-from orchestrator.cli.ending import require_going
-from orchestrator.cli.every import every_options, make_schedule, only_on_one_host, take_every
+from orchestrator.cli.every import every_options, only_on_one_host, take_every
 from orchestrator.cli.groups import ToldGroup
 from orchestrator.cli.live import watching
 from orchestrator.cli.notify import notify_end_of, notify_option
@@ -63,13 +61,12 @@ def run(file: Path | None, host_name: str, assigned: tuple[str, ...], run_id: st
     One start of a server serves all loads of its configuration. What fails is kept, and the next point goes on.
     """
     from orchestrator import config, jobfile
+    from orchestrator.cli import sweep_launch
     from orchestrator.cli import sweep_many_launch as many_launch
-    from orchestrator.cli.launching import checked_run_id
-    from orchestrator.cli.sweep_pruned import pruned, require_the_same
+    from orchestrator.cli.sweep_pruned import pruned
     from orchestrator.cli.sweep_settings import shared_settings
-    from orchestrator.pipeline import Order, new_run_id
     from orchestrator.sweep.file import read
-    from orchestrator.sweeping import launching, planning
+    from orchestrator.sweeping import planning
 
     named = {key: asked[key] for key in ("model", "draft", "prompts")}
     settings = config.load(config.here())
@@ -85,34 +82,8 @@ def run(file: Path | None, host_name: str, assigned: tuple[str, ...], run_id: st
         only_on_one_host(at_times)
         many_launch.run(every, settings, run_id, wish, asked)
         return
-    wanted, store, waiting = every[host_name], open_store(), wish.waiting(settings.host(host_name).leases)
-    if asked["dry_run"]:
-        from orchestrator.cli.sweep_shown import show_plan
-
-        show_plan(wanted, host_name, store, as_json=asked["as_json"])
-        return
-    run_id = checked_run_id(run_id) or new_run_id("sweep", time.gmtime())
-    many.require_free(run_id)
-    with (
-        watching(as_json=asked["as_json"]) as tell,
-        open_session(host_name, tell, accept_new=asked["accept_new"]) as session,
-    ):
-        job = launching.job_at(wanted, session)
-        require_the_same(job, asked["prune"], session)
-        order = Order(planned=jobfile.PlannedJob(job=job, settings=wanted.settings), run_id=run_id, waiting=waiting)
-        if at_times is not None:
-            make_schedule(order, at_times, session, as_json=asked["as_json"])
-            return
-        record = launching.launch(order, session, store, tell)
-        problems = () if asked["detach"] else follow_home(run_id, session, store, tell)
-    if asked["detach"]:
-        require_going(record)
-        console.note(
-            f"detached; the sweep goes on. follow with: eagle3-remote sweep follow {run_id} --host {host_name}"
-        )
-        showing.show_launched(record, as_json=asked["as_json"])
-    else:
-        show_end(run_id, store, problems, as_json=asked["as_json"])
+    waiting = wish.waiting(settings.host(host_name).leases)
+    sweep_launch.run(every[host_name], host_name, run_id, waiting, at_times, asked)
 
 
 @sweep.command()

@@ -4,15 +4,19 @@ import contextlib
 import json
 import re
 import time
+from collections.abc import Mapping
 from typing import Any
 
 from remote_payload.schema.bench import Snapshot
 from remote_payload.sglang_bench.asking import ASK_S, ask
+from remote_payload.sglang_bench.redact import redact_json
 
 FLUSH_S = 30.0
 LARGEST = 1e15
 """No counter is larger."""
 DEEPEST = 30
+LONGEST_INFO = 1 << 20
+"""Characters of `/server_info` that are kept."""
 LONGEST_TEXT = 10_000
 LONGEST_LIST = 10_000
 GENERATED = "generation_tokens_total"
@@ -106,3 +110,21 @@ def _number(value: object) -> float | None:
 
 def _count(counters: dict[str, float], name: str) -> int | None:
     return int(counters[name]) if name in counters else None
+
+
+def as_text(info: Mapping[str, Any], hidden: tuple[str, ...]) -> str:
+    """The info without secrets, without what every rank's state repeats of it, and without what is too long."""
+    told = dict(info)
+    states = info.get("internal_states")
+    if isinstance(states, list):
+        told["internal_states"] = [_own(state, info) if isinstance(state, dict) else state for state in states]
+    room, kept = LONGEST_INFO, {}
+    for key, value in sorted(told.items(), key=lambda item: len(str(item[1]))):
+        text = json.dumps(redact_json(value, key, hidden))
+        room -= len(text)
+        kept[key] = json.loads(text) if room > 0 else "<left out>"
+    return json.dumps(redact_json(kept, values=hidden), sort_keys=True)
+
+
+def _own(state: Mapping[str, Any], info: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in state.items() if key not in info or info[key] != value}

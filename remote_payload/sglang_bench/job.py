@@ -19,6 +19,7 @@ from remote_payload.schema.folder import FolderFacts
 from remote_payload.schema.record import to_json
 from remote_payload.schema.waiting import LEASED
 from remote_payload.sglang_bench import workload
+from remote_payload.sglang_bench.attached import attach
 from remote_payload.sglang_bench.folders import DRAFT, named_folder, own_folder, require_folders
 from remote_payload.sglang_bench.gpu_memory import LOOK
 from remote_payload.sglang_bench.harness import Harness, require_text
@@ -29,7 +30,8 @@ from remote_payload.sglang_bench.points import REQUESTS_NAME, Points
 from remote_payload.sglang_bench.progress import Journal, Report
 from remote_payload.sglang_bench.retokenised import retokenised
 from remote_payload.sglang_bench.sampled import Sampled
-from remote_payload.sglang_bench.server import Running, attach, start
+from remote_payload.sglang_bench.server import Running
+from remote_payload.sglang_bench.starting import start
 from remote_payload.sglang_bench.strays import Strays
 from remote_payload.sglang_bench.template import render
 

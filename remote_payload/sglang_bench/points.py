@@ -4,9 +4,10 @@ import json
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import TypedDict
 
 from remote_payload.failure import server_failure
-from remote_payload.schema.bench import PointFacts, RequestSample
+from remote_payload.schema.bench import PointFacts, RequestSample, Snapshot
 from remote_payload.schema.bench_job import BenchJob
 from remote_payload.sglang_bench.client import Client, Load, Measured, Target, sampling_of
 from remote_payload.sglang_bench.course import Course, course_of
@@ -27,6 +28,21 @@ FLUSHES = 10
 FLUSH_PAUSE_S = 0.2
 FLUSH_PATIENCE_S = 10.0
 """After this long no further try begins."""
+
+
+class _Window(TypedDict):
+    """Of `PointFacts` what the requests tell between two snapshots."""
+
+    began_unix_s: float
+    requests: int
+    failed: int
+    first_sent_s: float
+    last_token_s: float | None
+    before: Snapshot
+    after: Snapshot
+    client_cpu_s: float
+    client_waited_s: float | None
+    client_late_s: float
 
 
 class Points:
@@ -55,52 +71,64 @@ class Points:
 
     def measure(self, running: Running, workload: Workload, load: Load, repeat: int, number: int) -> None:
         """One point on a running server. Raises JobFailure(server) when it dies, or serves no warm-up request."""
-        facts, name = running.facts, in_words(load)
         self.course.begin()
         target = self._target(running)
-        warmups = self._warm_up(running, target, workload, load, name)
+        warmups = self._warm_up(running, target, workload, load, in_words(load))
         if not self.facts:
             self.before_first(running)
+        flushed = self._flush(running)
+        self._tell_the_point(running, load, repeat)
+        self.course.count()
+        prompts = self._prompts(workload, load)
+        window = self._window(running, target, prompts, load)
+        self._requests.settle()
+        self.course.end()
+        self.facts.append(
+            PointFacts(
+                point=len(self.facts),
+                side=running.facts.side,
+                start=number,
+                concurrency=load.users,
+                request_rate=load.rate,
+                repeat=repeat,
+                warmup_requests=warmups,
+                warmup_repeats_prompts=not workload.spare,
+                repeated_prompts=len(prompts) - len({(prompt.input_ids, prompt.text) for prompt in prompts}),
+                flushed=flushed,
+                **window,
+            )
+        )
+
+    def _flush(self, running: Running) -> bool:
         flushed = _flush(running)
         if not flushed:
             self._journal.warn("not_flushed", f"point {len(self.facts)}: the server did not flush its prefix cache")
+        return flushed
+
+    def _tell_the_point(self, running: Running, load: Load, repeat: int) -> None:
         where = f"point {self.course.number} of {self.course.points}"
-        self._journal.phase(
-            "measure", f"{where}: {facts.side}, {name}, repeat {repeat + 1} of {self._job.repeats_in_all}"
-        )
-        self.course.count()
-        prompts = self._prompts(workload, load)
+        which = f"{running.facts.side}, {in_words(load)}, repeat {repeat + 1} of {self._job.repeats_in_all}"
+        self._journal.phase("measure", f"{where}: {which}")
+
+    def _window(self, running: Running, target: Target, prompts: list[Prompt], load: Load) -> _Window:
         began_s, began_unix_s = time.monotonic(), time.time()
         before = snapshot(running.url, running.key, began_s)
         client = Client(target, len(self.facts), began_s)
         with self._machine.sampling():
             measured = self._run(client, running, prompts, load)
             after = snapshot(running.url, running.key, began_s)
-        self._requests.settle()
-        self.course.end()
-        self.facts.append(
-            PointFacts(
-                point=len(self.facts),
-                side=facts.side,
-                start=number,
-                concurrency=load.users,
-                request_rate=load.rate,
-                repeat=repeat,
-                began_unix_s=began_unix_s,
-                warmup_requests=warmups,
-                warmup_repeats_prompts=not workload.spare,
-                repeated_prompts=len(prompts) - len({(prompt.input_ids, prompt.text) for prompt in prompts}),
-                flushed=flushed,
-                requests=len(measured.samples),
-                failed=sum(sample.error is not None for sample in measured.samples),
-                first_sent_s=min(sample.sent_s for sample in measured.samples),
-                last_token_s=max((sample.chunk_s[-1] for sample in measured.samples if sample.chunk_s), default=None),
-                before=before,
-                after=after,
-                client_cpu_s=measured.own.cpu_s,
-                client_waited_s=measured.own.waited_s,
-                client_late_s=measured.late_s,
-            )
+        samples = measured.samples
+        return _Window(
+            began_unix_s=began_unix_s,
+            requests=len(samples),
+            failed=sum(sample.error is not None for sample in samples),
+            first_sent_s=min(sample.sent_s for sample in samples),
+            last_token_s=max((sample.chunk_s[-1] for sample in samples if sample.chunk_s), default=None),
+            before=before,
+            after=after,
+            client_cpu_s=measured.own.cpu_s,
+            client_waited_s=measured.own.waited_s,
+            client_late_s=measured.late_s,
         )
 
     def _target(self, running: Running) -> Target:

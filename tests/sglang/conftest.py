@@ -19,7 +19,8 @@ from remote_payload.rundir import RunDir
 from remote_payload.schema.bench_job import BenchJob
 from remote_payload.schema.run import Event
 from remote_payload.sglang_bench import job as bench_job
-from remote_payload.sglang_bench.server import Running, start
+from remote_payload.sglang_bench.server import Running
+from remote_payload.sglang_bench.starting import start
 from tests.support.served_models import (
     served_truth,
     write_draft,

@@ -19,7 +19,7 @@ import torch
 
 from orchestrator.demo.stage import DATA
 from remote_payload.schema.bench_job import BenchJob
-from remote_payload.sglang_bench.server import start
+from remote_payload.sglang_bench.starting import start
 from tests.sglang.conftest import ARGUMENTS, CHECKOUT, ENVIRONMENT
 from tests.support.broken_scene import Scene
 from tests.support.diagnosed_runs import ID, pack

@@ -7,6 +7,7 @@ where it is lower than any model's text would be.
 """
 
 import re
+from dataclasses import dataclass
 from statistics import median
 
 import numpy as np
@@ -42,10 +43,23 @@ def check(measured: Measured) -> tuple[CheckResult, ...]:
     return (_agreement(measured, teacher), *_norm(measured, teacher))
 
 
-def _agreement(measured: Measured, teacher: TeacherFacts) -> CheckResult:
-    rows = teacher.rows_agreeing
+@dataclass(frozen=True, kw_only=True)
+class _Agreement:
+    """How often the teacher's choice is the next token, counted over all rows and over those that are named greedy."""
+
+    measured: Measured
+    teacher: TeacherFacts
+    greedy_hits: int
+    greedy_n: int
+    looks: int
+    """Rows that look greedy."""
+    evidence: tuple[Evidence, ...]
+
+
+def _counted(measured: Measured, teacher: TeacherFacts) -> _Agreement:
     named = [_agreeing(row) for row in measured.train.rows if _named_greedy(row)]
     greedy_hits, greedy_n = (sum(pair[side] for pair in named) for side in (0, 1))
+    rows = teacher.rows_agreeing
     looks = sum(value >= GREEDY_SHARE for value in rows)
     evidence = (
         share("response positions where the teacher's choice is the next token", teacher.agrees, teacher.positions),
@@ -54,56 +68,89 @@ def _agreement(measured: Measured, teacher: TeacherFacts) -> CheckResult:
         share("rows that look greedy (97 % or more)", looks, len(rows)),
         *((share("the same in rows that are named greedy", greedy_hits, greedy_n),) if greedy_n else ()),
     )  # fmt: skip
-    shifted = max(teacher.shifted_agrees, default=0)
-    if teacher.positions >= LEAST_POSITIONS and shifted > teacher.agrees and shifted > 2 * NO_TEXT * teacher.positions:
-        offset = (0, 2)[teacher.shifted_agrees.index(shifted)]
-        right = embedding_beside_its_token(measured.result)
-        where = (
-            "states and tokens are shifted"
-            if right is None
-            else f"they alone stand a token too {'early' if offset else 'late'}, for slot {right} is the embedding of "
-            "its own token"
-        )
-        return _finding(
-            f"the final states answer the token at offset {offset:+d}, not the next one: {where}",
-            led_by(evidence, f"offset {offset:+d}"),
-            ("capture the rows again; the final state of token t must be the one that predicts token t+1",),
-        )
-    if greedy_n >= LEAST_POSITIONS and greedy_hits < BROKEN_GREEDY * greedy_n:
-        return _finding(
-            f"greedy responses agree with the teacher in {100 * greedy_hits / greedy_n:.0f} % of positions instead of "
-            "99 %: the final state is of another layer, another model, or a broken capture",
-            led_by(evidence, "named greedy"),
-            (
-                "compare some rows with a fresh forward of the target (check `capture`) and capture again",
-                "vLLM counts layers by boundary: the last state is id L, not L-1",
-            ),
-        )
-    if teacher.positions >= LEAST_POSITIONS and rows and median(rows) < NO_TEXT and not looks:
-        return _finding(
-            f"the teacher's choice is the next token in {100 * median(rows):.0f} % of a typical row: no model's text "
-            "agrees so little with its final state",
-            evidence,
-            ("check that `target` is the model whose states were captured, and compare with a fresh forward",),
-        )
-    early = early_answers(measured.result)
-    if early and not looks:
-        slot, label = early[0]
-        return _finding(
-            f"the stored final state answers no better than slot {slot} (state {label} of "
-            f"{measured.result.declared.target_layers}), and no row looks greedy: it is not the last layer's",
-            evidence,
-            ("capture the last layer's output again; vLLM counts layers by boundary: the last state is id L, not L-1",),
-        )
-    if looks or greedy_n:
-        return TEACHER.passed("greedy rows agree with the teacher, as in a sound capture", evidence)
-    if rows and median(rows) >= 0.5:
-        return TEACHER.passed("the teacher agrees with the rows as sampled responses do", evidence)
+    return _Agreement(
+        measured=measured, teacher=teacher, greedy_hits=greedy_hits, greedy_n=greedy_n, looks=looks, evidence=evidence
+    )
+
+
+def _agreement(measured: Measured, teacher: TeacherFacts) -> CheckResult:
+    """What low agreement comes of, the surest reason first; else whether rows are greedy, or sampled."""
+    counted = _counted(measured, teacher)
+    for fault in (_another_offset, _greedy_and_yet_low, _lower_than_any_text, _an_earlier_layer):
+        found = fault(counted)
+        if found is not None:
+            return found
+    if counted.looks or counted.greedy_n:
+        return TEACHER.passed("greedy rows agree with the teacher, as in a sound capture", counted.evidence)
+    if teacher.rows_agreeing and median(teacher.rows_agreeing) >= 0.5:
+        return TEACHER.passed("the teacher agrees with the rows as sampled responses do", counted.evidence)
     return TEACHER.cannot_tell(
         "no row looks greedy and agreement is low: sampled at a high temperature, written by another model, or a "
         "broken capture",
         needs="some rows that the target generated greedily, or the check `capture`",
-        evidence=evidence,
+        evidence=counted.evidence,
+    )
+
+
+def _another_offset(counted: _Agreement) -> CheckResult | None:
+    teacher = counted.teacher
+    shifted = max(teacher.shifted_agrees, default=0)
+    is_clear = teacher.positions >= LEAST_POSITIONS and shifted > 2 * NO_TEXT * teacher.positions
+    if not is_clear or shifted <= teacher.agrees:
+        return None
+    offset = (0, 2)[teacher.shifted_agrees.index(shifted)]
+    right = embedding_beside_its_token(counted.measured.result)
+    where = (
+        "states and tokens are shifted"
+        if right is None
+        else f"they alone stand a token too {'early' if offset else 'late'}, for slot {right} is the embedding of "
+        "its own token"
+    )
+    return _finding(
+        f"the final states answer the token at offset {offset:+d}, not the next one: {where}",
+        led_by(counted.evidence, f"offset {offset:+d}"),
+        ("capture the rows again; the final state of token t must be the one that predicts token t+1",),
+    )
+
+
+def _greedy_and_yet_low(counted: _Agreement) -> CheckResult | None:
+    hits, n = counted.greedy_hits, counted.greedy_n
+    if n < LEAST_POSITIONS or hits >= BROKEN_GREEDY * n:
+        return None
+    return _finding(
+        f"greedy responses agree with the teacher in {100 * hits / n:.0f} % of positions instead of "
+        "99 %: the final state is of another layer, another model, or a broken capture",
+        led_by(counted.evidence, "named greedy"),
+        (
+            "compare some rows with a fresh forward of the target (check `capture`) and capture again",
+            "vLLM counts layers by boundary: the last state is id L, not L-1",
+        ),
+    )
+
+
+def _lower_than_any_text(counted: _Agreement) -> CheckResult | None:
+    rows = counted.teacher.rows_agreeing
+    if counted.teacher.positions < LEAST_POSITIONS or not rows or median(rows) >= NO_TEXT or counted.looks:
+        return None
+    return _finding(
+        f"the teacher's choice is the next token in {100 * median(rows):.0f} % of a typical row: no model's text "
+        "agrees so little with its final state",
+        counted.evidence,
+        ("check that `target` is the model whose states were captured, and compare with a fresh forward",),
+    )
+
+
+def _an_earlier_layer(counted: _Agreement) -> CheckResult | None:
+    result = counted.measured.result
+    early = early_answers(result)
+    if not early or counted.looks:
+        return None
+    slot, label = early[0]
+    return _finding(
+        f"the stored final state answers no better than slot {slot} (state {label} of "
+        f"{result.declared.target_layers}), and no row looks greedy: it is not the last layer's",
+        counted.evidence,
+        ("capture the last layer's output again; vLLM counts layers by boundary: the last state is id L, not L-1",),
     )
 
 

@@ -9,7 +9,8 @@ import pytest
 from remote_payload.schema.bench import Side
 from remote_payload.schema.bench_job import BenchJob
 from remote_payload.schema.run import Event
-from remote_payload.sglang_bench.server import Running, start
+from remote_payload.sglang_bench.server import Running
+from remote_payload.sglang_bench.starting import start
 
 HERE = Path(__file__).parent
 STAND_IN = HERE / "stand_in"

@@ -11,7 +11,8 @@ from remote_payload import processes
 from remote_payload.failure import JobFailure
 from remote_payload.schema.bench_job import BenchJob
 from remote_payload.sglang_bench import leftovers
-from remote_payload.sglang_bench.server import attach, start
+from remote_payload.sglang_bench.attached import attach
+from remote_payload.sglang_bench.starting import start
 from tests.payload.sglang_bench.conftest import Site
 from tests.support.patience import PATIENCE_S, Within, wait_for
 
