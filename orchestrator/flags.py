@@ -12,7 +12,7 @@ FLAGS = {
     "server_environment": "--server-env",
 }
 """Flags that are not called as the setting is."""
-WITHOUT = ("kind", "exec_prefix", "keep_outputs")
+WITHOUT = ("kind", "exec_prefix", "keep_outputs", "wanted", "or_anew")
 """Settings that no flag sets."""
 _QUOTED = re.compile(r"`(?P<names>[a-z_]+(?:, [a-z_]+)*)(?: = (?P<value>[^`]+))?`")
 

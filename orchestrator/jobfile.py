@@ -26,6 +26,8 @@ MAX_DIGITS = 6
 """Of a layer's number: far more than any model has, far less than Python refuses to read."""
 ADDED = ("server_args", "server_environment")
 """Settings whose flags, a word each, come after the words of the layers below instead of in their place."""
+OF_RESUMING = ("kind", "resume", "or_anew")
+"""What a job that takes over an earlier one's work does not take from it."""
 FOLDERS = ("model", "draft", "target")
 """Settings that a `/` at their end makes no other: `~/target/` is `~/target`, in every list and comparison."""
 BUNDLED = "jobs/"
@@ -79,7 +81,7 @@ def plan(
         layers.append((f"{config.path} [jobs.{kind}]", config.jobs[kind]))
     if earlier is not None:
         asked = json.loads(earlier.job_json)
-        layers.append((f"run {earlier.run_id}", {key: asked[key] for key in asked if key not in ("kind", "resume")}))
+        layers.append((f"run {earlier.run_id}", {key: asked[key] for key in asked if key not in OF_RESUMING}))
     if own_file is not None:
         layers.append((str(own_file), _read(own_file, kind)))
     if shared is not None:

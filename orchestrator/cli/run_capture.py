@@ -10,6 +10,9 @@ from orchestrator.cli.server_options import shape_options
 
 SERVER: tuple[Decorator, ...] = (
     shape_options("speculative_num_steps, as it is passed on."),
+    click.option("--draft-quantization", help="Of the drafter."),
+    click.option("--dp", type=int, help="Data parallel size."),
+    click.option("--ep", type=int, help="Expert parallel size."),
     click.option("--context-length", type=int, help="Longest context served."),
     click.option("--mem-fraction", type=float, help="mem_fraction_static."),
     click.option("--server-arg", "server_args", multiple=True, help="One more word for sglang.launch_server."),

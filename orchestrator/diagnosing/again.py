@@ -4,7 +4,7 @@ from orchestrator.compare.diff import compare_many
 from orchestrator.config import Config
 from orchestrator.diagnosing.addressing import addressed
 from orchestrator.diagnosing.applying import COMPARING, FIXED, Applied
-from orchestrator.diagnosing.attempts import attempts
+from orchestrator.diagnosing.attempts import attempts, newest_asked
 from orchestrator.diagnosing.concluding import concluded
 from orchestrator.diagnosing.gathering import known_of, take
 from orchestrator.diagnosing.keeping import asked_of
@@ -13,8 +13,11 @@ from orchestrator.diagnosing.results import Skipped
 from orchestrator.diagnosing.stages import STAGES
 from orchestrator.diagnosing.walk import CERTAIN, Diagnosed
 from orchestrator.diagnosis.decision.decide import decide
+from orchestrator.jobfile import PlannedJob
 from orchestrator.operands import operand
+from orchestrator.order import at_host
 from orchestrator.records import RunRecord
+from orchestrator.records.diagnosis import DiagnosisRecord
 from orchestrator.store import Store
 from orchestrator.store.diagnoses import load_diagnosis
 from remote_payload.schema import BenchJob, job_from_json
@@ -29,7 +32,11 @@ def told_again(diagnosis_id: str, config: Config, store: Store) -> Diagnosed:
     results = results_of(record, asked, config, store)
     missing = []
     for stage in STAGES:
-        run = _run(store, asked.run_id(stage.name))
+        tries = attempts(store, asked.run_id(stage.name))
+        run = next((known for known in tries if known.run_id in record.runs), None)
+        if run is None and tries:
+            results.trained = known_of(asked, config, results, store).trained
+            run = _asked_so(tries, stage.plan(asked, config, results), record, config)
         if run is None:
             missing.append(stage.name)
         else:
@@ -38,14 +45,14 @@ def told_again(diagnosis_id: str, config: Config, store: Store) -> Diagnosed:
     decision = decide(known)
     reason = CERTAIN if decision.certain else NOT_RUN
     results.skipped += [Skipped(stage=name, reason=reason) for name in missing]
-    decision = addressed(concluded(decision, results), asked, record.host)
+    decision = addressed(concluded(decision, results), asked, config, record.host)
     return Diagnosed(asked=asked, known=known, decision=decision, results=results)
 
 
 def applied_again(found: Diagnosed, store: Store) -> Applied | None:
     """Before and after the fix, where both were served; None where they were not."""
-    fixed = f"{found.asked.diagnosis_id}.{FIXED}.serve"
-    before, after = found.results.records.get("serve"), _run(store, fixed)
+    tries = attempts(store, f"{found.asked.diagnosis_id}.{FIXED}.serve")
+    before, after = found.results.records.get("serve"), tries[-1] if tries else None
     if before is None or after is None or found.decision.fix is None:
         return None
     job = job_from_json(after.spec.job_json)
@@ -58,6 +65,12 @@ def applied_again(found: Diagnosed, store: Store) -> Applied | None:
     )
 
 
-def _run(store: Store, run_id: str) -> RunRecord | None:
-    tries = attempts(store, run_id)
-    return tries[-1] if tries else None
+def _asked_so(
+    tries: list[RunRecord], planned: PlannedJob | str, record: DiagnosisRecord, config: Config
+) -> RunRecord | None:
+    """The try that was asked as the diagnosis was last; of a record that knows none of its runs, the last one."""
+    found = None
+    if not isinstance(planned, str):
+        job = at_host(planned, record.host, config.host(record.host)).job
+        found = newest_asked(tries, job, record.host)
+    return found if found is not None or record.runs else tries[-1]

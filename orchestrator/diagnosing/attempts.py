@@ -4,11 +4,19 @@ What a run was cut short by - a cancel, a budget, a host that went down - says n
 itself failed does.
 """
 
+import json
+from collections.abc import Sequence
+
 from orchestrator.records import RunRecord
 from orchestrator.store import Store
+from remote_payload.schema import Job, SchemaError, job_from_json, to_json
 
 FROM_OUTSIDE = ("SIGKILL", "SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT")
 """Signals that somebody sends; the others are a program's own end."""
+
+
+OF_NO_WEIGHT = ("resume", "or_anew", "trained")
+"""Settings by which no stage comes to other figures: whose rows it took over, and the trainer's word."""
 
 
 def attempt_id(run_id: str, number: int) -> str:
@@ -22,6 +30,21 @@ def attempts(store: Store, run_id: str) -> list[RunRecord]:
     while store.run_dir(name := attempt_id(run_id, len(found) + 1)).path.is_dir():
         found.append(store.load_exact(name))
     return found
+
+
+def newest_asked(tries: Sequence[RunRecord], job: Job, host: str) -> RunRecord | None:
+    """The newest of them that was asked to do just this on this host; None = none was."""
+    return next((known for known in reversed(tries) if known.host.name == host and not differing(known, job)), None)
+
+
+def differing(known: RunRecord, job: Job) -> list[str]:
+    """Settings that a run was asked otherwise; what decides nothing it measures is none, nor what is new since."""
+    try:
+        before = json.loads(to_json(job_from_json(known.spec.job_json)))
+    except SchemaError:  # of another version of the tool
+        before = json.loads(known.spec.job_json)
+    now = json.loads(to_json(job))
+    return [key for key in sorted({*before, *now} - {*OF_NO_WEIGHT}) if before.get(key) != now.get(key)]
 
 
 def is_attempt(name: str, run_id: str) -> bool:

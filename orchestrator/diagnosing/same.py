@@ -1,49 +1,68 @@
-"""Whether a diagnosis is asked what it was asked before: its stages stand under its id, and belong to one question."""
+"""Whether a diagnosis is of the pair that it was of before, and which of its stages are asked otherwise now.
 
-import json
+Its stages stand under its id. What is added to the question - held-out rows, the trainer's word, sampling, repeats -
+runs anew the stages that it changes, and those alone; another pair, host or server is another diagnosis.
+"""
 
 from orchestrator.config import Config
 from orchestrator.diagnosing.asked import Asked
-from orchestrator.diagnosing.attempts import attempts
+from orchestrator.diagnosing.attempts import attempts, differing, newest_asked
 from orchestrator.diagnosing.lease import Lease
 from orchestrator.diagnosing.results import Results
 from orchestrator.diagnosing.running import is_given_up
-from orchestrator.diagnosing.stages import STAGES
+from orchestrator.diagnosing.stages import STAGES, Stage
 from orchestrator.errors import ClaimedError
 from orchestrator.flags import flag_of
-from orchestrator.jobfile import PlannedJob
 from orchestrator.order import at_host
 from orchestrator.records import RunRecord
-from remote_payload.schema import to_json
+from orchestrator.updates import Note
 
 OF_ANSWERS = ("replay",)
 """Stages that are planned from what an earlier one brought home."""
+PAIR = ("model", "target", "draft", "attach_url")
+"""Settings that make it another diagnosis."""
 
 
 def require_same(asked: Asked, config: Config, lease: Lease) -> None:
-    """Raise ClaimedError where a stage that stands was asked something else, or elsewhere. Raises JobFileError, too.
+    """Tell which stages are asked otherwise than before, and run anew. Raises ClaimedError, JobFileError.
 
-    A stage that failed stands until `--again`; one that was cut short never does.
+    ClaimedError where a stage that stands was asked about another pair, elsewhere, or would be asked no more. A stage
+    that failed stands until `--again`; one that was cut short never does.
     """
+    anew = []
     for stage in STAGES:
         tries = attempts(lease.store, asked.run_id(stage.name))
-        if stage.name in OF_ANSWERS or not tries or is_given_up(tries[-1], lease, again=asked.again):
+        if stage.name in OF_ANSWERS or not tries:
             continue
-        planned = stage.plan(asked, config, Results())
-        changed = [planned] if isinstance(planned, str) else _changed(tries[-1], planned, lease)
+        if is_given_up(tries[-1], lease, again=asked.again):
+            continue
+        changed = _changed(stage, asked, config, tries, lease)
+        _require_same_pair(stage, changed, asked)
         if changed:
-            raise ClaimedError(
-                f"diagnosis {asked.diagnosis_id} was asked something else before: its stage {stage.name} has other "
-                f"settings ({', '.join(changed)})",
-                hint=f"take another --run-id; `--run-id {asked.diagnosis_id}` alone goes on with it as it was asked; "
-                "--again runs a stage that failed as it is asked now",
-            )
+            anew.append(f"{stage.name} ({', '.join(changed)})")
+    if anew:
+        text = f"asked otherwise than before, and run anew where it is run: {'; '.join(anew)}; what was measured stays"
+        lease.tell(Note(name="again", text=text))
 
 
-def _changed(known: RunRecord, planned: PlannedJob, lease: Lease) -> list[str]:
-    """The flags whose values differ, and whether the host does."""
-    session = lease.session
-    before = json.loads(known.spec.job_json)
-    now = json.loads(to_json(at_host(planned, session.name, session.host).job))
-    changed = [flag_of(key) for key in sorted({*before, *now}) if before.get(key) != now.get(key)]
-    return changed if known.host.name == session.name else ["--host", *changed]
+def _require_same_pair(stage: Stage, changed: list[str], asked: Asked) -> None:
+    other = [word for word in changed if word in (*map(flag_of, PAIR), "--host") or not word.startswith("--")]
+    if other:
+        raise ClaimedError(
+            f"diagnosis {asked.diagnosis_id} was asked something else before: its stage {stage.name} has other "
+            f"settings ({', '.join(other)})",
+            hint=f"take another --run-id; `--run-id {asked.diagnosis_id}` alone goes on with it as it was asked; "
+            "--again runs a stage that failed as it is asked now",
+        )
+
+
+def _changed(stage: Stage, asked: Asked, config: Config, tries: list[RunRecord], lease: Lease) -> list[str]:
+    """The flags by which no try was asked this, and whether the host is another one; why it is not asked any more."""
+    planned, session = stage.plan(asked, config, Results()), lease.session
+    if isinstance(planned, str):
+        return [planned]
+    job = at_host(planned, session.name, session.host).job
+    if newest_asked(tries, job, session.name) is not None:
+        return []
+    changed = [flag_of(key) for key in differing(tries[-1], job)]
+    return changed if tries[-1].host.name == session.name else ["--host", *changed]

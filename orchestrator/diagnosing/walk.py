@@ -72,7 +72,7 @@ def diagnose(asked: Asked, config: Config, lease: Lease) -> Diagnosed:
         known = known_of(asked, config, results, store)
         decision = decide(known)
         tell(Note(name=stage.name, text=decision.headline))
-    decision = addressed(concluded(decision, results), asked, session.name)
+    decision = addressed(concluded(decision, results), asked, config, session.name)
     return Diagnosed(asked=asked, known=known, decision=decision, results=results)
 
 

@@ -22,6 +22,8 @@ class DiagnosisRecord(Record):
     """Both config.json and the source of the host's SGLang; None = they were not read."""
     why_not: str | None = None
     """Why they were not."""
+    runs: tuple[str, ...] = ()
+    """The runs that answered it as it was asked last, as far as they were taken; a stage may have others."""
 
     def __post_init__(self) -> None:
         require_run_id(self.diagnosis_id)

@@ -1,5 +1,6 @@
 """`diagnoses/<id>.json`: the diagnoses that were asked for from this laptop."""
 
+import dataclasses
 import difflib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -35,6 +36,13 @@ def load_diagnosis(home: Path, diagnosis_id: str) -> DiagnosisRecord:
 def keep_diagnosis(home: Path, record: DiagnosisRecord) -> None:
     """Write it in place of what is there. Raises StoreError."""
     write(_path(home, record.diagnosis_id), record_bytes(record))
+
+
+def keep_run(home: Path, diagnosis_id: str, run_id: str) -> None:
+    """Note that a run answered a diagnosis. Raises NotFoundError, StoreError."""
+    known = load_diagnosis(home, diagnosis_id)
+    if run_id not in known.runs:
+        keep_diagnosis(home, dataclasses.replace(known, runs=(*known.runs, run_id)))
 
 
 @contextmanager

@@ -72,9 +72,11 @@ class CaptureJob(Record):
     request_timeout_s: float = 600.0
 
     def __post_init__(self) -> None:
+        # A flag that belongs to rows comes first: with it alone, prompts are not what is missing.
+        require(self.merged is None or self.rows is not None, "`merged` belongs to `rows`: give their folder as well")
+        labels = "`states` label the captured states of `rows`: give their folder as well"
+        require(self.states is None or self.rows is not None, labels)
         require(self.rows is not None or self.prompts is not None, "give `rows`, `prompts` or both")
-        require(self.merged is None or self.rows is not None, "`merged` belongs to `rows`")
-        require(self.states is None or self.rows is not None, "`states` label the captured states of `rows`")
         require(
             self.heldout_prompts is None or self.prompts is not None,
             "`heldout_prompts` come beside training `prompts`; alone, name them as `prompts`",

@@ -58,6 +58,8 @@ class StandaloneJob(Record):
     """Peak memory to stay below (the GPU's, where one is used); None = no limit."""
     resume: str | None = None
     """Id of an earlier, unfinished run of the same job on this host, whose finished rows are taken over."""
+    or_anew: bool = False
+    """Where that run left nothing that fits, measure all of it and say so, instead of failing."""
 
     def __post_init__(self) -> None:
         require(bool(self.draft.strip()), "`draft` must name the drafter's folder")
@@ -76,6 +78,7 @@ class StandaloneJob(Record):
         if self.resume is not None:
             named = rundir.RUN_ID_PATTERN.fullmatch(self.resume) is not None
             require(named, f"`resume` must be the id of a run, found: {self.resume!r}")
+        require(self.resume is not None or not self.or_anew, "`or_anew` belongs to `resume`")
         if self.states is not None:
             require(len(set(self.states)) == len(self.states), "`states` must not repeat an index")
             require(all(index >= 0 for index in self.states), "`states` are HF hidden_states indices, 0 or more")

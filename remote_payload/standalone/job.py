@@ -63,7 +63,8 @@ def _run(job: StandaloneJob, device: torch.device, folder: Path, journal: Journa
         task = setup.task_of(job, checkpoint, train, declared, measurer.drafter)
         measurers = [setup.measurer_for(rows, measurer, checkpoint) for rows in splits]
     with contextlib.ExitStack() as stack:
-        partial = stack.enter_context(open_partial(job, checkpoint, loaded.folders, str(device), RunDir(folder.parent)))
+        own = RunDir(folder.parent)
+        partial = stack.enter_context(open_partial(job, checkpoint, loaded.folders, str(device), own, journal))
         capture = _capture(job, train, measurers[0], device, journal)
         before = machine.peak_memory_bytes()
         with journal.phase("search"):

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import torch
 
+from remote_payload.failure import JobFailure
 from remote_payload.rundir import RunDir
 from remote_payload.schema.job import StandaloneJob
 from remote_payload.schema.record import SCHEMA_VERSION
 from remote_payload.standalone.checkpoint.load import Checkpoint
+from remote_payload.standalone.journal import Journal
 from remote_payload.standalone.measure.partial import Fingerprint, Partial, take_over
 from remote_payload.standalone.rows.files import RowFolder
 
@@ -35,16 +37,26 @@ MATTERS = (
 
 
 def open_partial(
-    job: StandaloneJob, checkpoint: Checkpoint, folders: Iterable[RowFolder], device: str, run: RunDir
+    job: StandaloneJob,
+    checkpoint: Checkpoint,
+    folders: Iterable[RowFolder],
+    device: str,
+    run: RunDir,
+    journal: Journal,
 ) -> Partial:
     """Begin this run's `partial.jsonl`, with the lines of the run that `job.resume` names.
 
-    Raises JobFailure(job) where that run left nothing, or measured something else.
+    Raises JobFailure(job) where that run left nothing, or measured something else, unless `job.or_anew`.
     """
     found = fingerprint(job, checkpoint, folders, device)
     lines = []
     if job.resume is not None:
-        lines = take_over(RunDir(run.path.parent / job.resume).partial, job.resume, found)
+        try:
+            lines = take_over(RunDir(run.path.parent / job.resume).partial, job.resume, found)
+        except JobFailure as nothing:
+            if not job.or_anew:
+                raise
+            journal.note("resume", f"measured anew: {nothing.failure.message}")
     return Partial(run.partial, found, lines)
 
 

@@ -1,6 +1,7 @@
 """`diagnose` through a real sshd: stages, what is home, what is broken off, what fails, and what is applied."""
 
 import json
+import os
 import shutil
 import signal
 import sys
@@ -19,6 +20,7 @@ from tests.support.sshd import running_sshd
 
 QUICK = '[jobs.standalone]\nsweep = "wiring"\ncapture_rows = 0\nthreads = 1\nmax_rows = 8\n'
 PASSED = Reply(chunks=[(0.0, 1), (0.0, 63)], meta=RECORDED_META)
+UNSEEN = Path(__file__).parents[1] / "golden" / "standalone" / "unseen"
 PAIR = ("--states=embed,2,4,5",)
 
 
@@ -273,3 +275,37 @@ def test_what_can_be_said_without_weights_rows_or_the_right_server(scene: Scene,
         server.replies = [Reply(status=400, body=long)]
         told = scene.diagnose("b4", *pair, f"--attach-url={server.url}", f"--prompts={prompts}")
     assert (told.code, "longer than the context length" in " ".join(told.out.split())) == (20, True)
+
+
+@pytest.mark.slow
+def test_more_in_a_question_runs_the_stages_that_it_changes_and_no_other(scene: Scene) -> None:
+    words = (*scene.words(), "--json")
+    assert scene.diagnose("m1", *words).objects[-1]["stages"]["offline"]["run_id"] == "m1.offline"
+    said = scene.diagnose("m1", *words, "--trained=2,4,5")  # the trainer's word changes no figure
+    assert (said.objects[-1]["stages"]["offline"]["run_id"], said.code) == ("m1.offline", 0), said.err
+    assert {line["update"] for line in said.objects[:-1]} == {"note"}  # no launch
+    more = scene.diagnose("m1", *words, f"--heldout={UNSEEN}")
+    assert more.objects[-1]["stages"]["offline"]["run_id"] == "m1.offline.2", more.err
+    assert any("offline (--heldout)" in line.get("text", "") for line in more.objects[:-1])
+    assert more.objects[-1]["place"]["heldout"]["answer"] != "unknown"
+    again = json.loads(scene.laptop.run("report", "--diagnosis", "m1", "--format", "json").out)
+    assert again["stages"] == more.objects[-1]["stages"]
+    back = scene.diagnose("m1", *words)
+    assert back.objects[-1]["stages"]["offline"]["run_id"] == "m1.offline"
+    assert {line["update"] for line in back.objects[:-1]} == {"note"}
+
+
+@pytest.mark.slow
+def test_a_test_that_was_killed_goes_on_with_what_it_finished(scene: Scene) -> None:
+    started = scene.laptop.start("diagnose", "--host", "gpu1", "--run-id", "k1", *scene.words())
+    runs = scene.story.parent / ".eagle3-remote" / "runs"
+    partial, state = runs / "k1.offline" / "partial.jsonl", runs / "k1.offline" / "state.json"
+    wait_for(lambda: partial.exists() and partial.read_bytes().count(b"\n") > 20, "the first searched readings")
+    os.kill(json.loads(state.read_text())["worker_pid"], signal.SIGKILL)
+    scene.laptop.finish(started)
+    done = scene.diagnose("k1", *scene.words(), "--json")
+    assert done.objects[-1]["stages"]["offline"] == {"run_id": "k1.offline.2", "phase": "succeeded", "failure": None}
+    assert any("with every row that it finished" in line.get("text", "") for line in done.objects[:-1])
+    result = json.loads((runs / "k1.offline.2" / "result" / "standalone.json").read_text())
+    assert result["resumed_from"] == "k1.offline"
+    assert not any("measured anew" in json.dumps(line) for line in done.objects)

@@ -138,3 +138,12 @@ def test_nothing_to_resume_from(tmp_path):
     with pytest.raises(JobFailure, match="run `first` left nothing to resume from on this host") as caught:
         run_job(tmp_path / "second" / "out", **SETTINGS, resume="first")
     assert caught.value.failure.kind == "job"
+
+
+def test_what_cannot_be_taken_over_is_measured_anew_where_that_is_asked_for(runs, tmp_path):
+    """As a stage of a diagnosis asks: another version of the tool, or a run that measured nothing, stops nobody."""
+    (runs / "anew").mkdir()
+    small = SETTINGS | {"max_rows": 2, "sweep": "wiring"}
+    out = run_job(runs / "anew" / "out", **small, resume="first", or_anew=True)
+    assert (out.result.resumed_rows, out.result.rows.used) == (0, 2)
+    assert any("measured anew" in event.message and "measured something else" in event.message for event in out.events)
