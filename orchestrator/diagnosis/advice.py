@@ -57,15 +57,15 @@ def headline(
 
 def flags_text(misread: Sequence[Effect]) -> str:
     """e.g. `serving would compute feedback=raw, the drafter reads best with feedback=normed`."""
-    served, best = (
-        ", ".join(
-            f"{key}={value}"
-            for effect in misread
-            for key, value in zip(effect.keys, getattr(effect, side), strict=True)
-        )
-        for side in ("served", "best")
-    )
-    return f"serving would compute {served}, the drafter reads best with {best}"
+    choices = [one for effect in misread for one in zip(effect.keys, effect.served, effect.best, strict=True)]
+    plain = [one for one in choices if one[2] != "mended"]
+    texts = []
+    if len(plain) < len(choices):
+        texts.append("serving would map drafts by d2t, the drafter reads best by the map that lm_head's own rows tell")
+    if plain:
+        served, best = (", ".join(f"{one[0]}={one[side]}" for one in plain) for side in (1, 2))
+        texts.append(f"serving would compute {served}, the drafter reads best with {best}")
+    return "; ".join(texts)
 
 
 def reading_fix(misread: Sequence[Effect], result: StandaloneResult) -> tuple[str, ...]:

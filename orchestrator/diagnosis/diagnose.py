@@ -115,7 +115,11 @@ def _aside(first: CheckResult, wiring: WiringVerdict) -> list[str]:
 
 def _is_told(finding: CheckResult, wiring: WiringVerdict) -> bool:
     """Whether the wiring's sentence says the same already: another vocabulary map than the one that is served."""
-    return finding.check == "K3" and any("vocabulary" in effect.keys for effect in wiring.misread)
+    return finding.check == "K3" and any(
+        key == "vocabulary" and best != "mended"  # of that the check itself says more
+        for effect in wiring.misread
+        for key, best in zip(effect.keys, effect.best, strict=True)
+    )
 
 
 def _comes_first(finding: CheckResult) -> tuple[bool, bool]:

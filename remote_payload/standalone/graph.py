@@ -28,8 +28,8 @@ class Graph:
     """Whether lm_head reads normed outputs."""
     embedding: Literal["target", "draft"] = "target"
     """Whose embed_tokens."""
-    vocabulary: Literal["offset", "absolute", "identity"] = "offset"
-    """How d2t is read."""
+    vocabulary: Literal["offset", "absolute", "identity", "mended"] = "offset"
+    """How d2t is read; `mended`: not at all, but as lm_head's own rows tell the map."""
     rope: Rope
     position_start: Literal[0, 1] = 0
     """Rotary position of the row's first draft position."""

@@ -104,6 +104,7 @@ MORE = [
     one(checkpoint.disagreeing_index, "folder", "index", "K1"),
     one(checkpoint.stale_map_file, "folder", "vocab_mapping"),
     two(checkpoint.default_ids, checkpoint.absolute_map, {"K5": r"-1, 1, 3", "K3": "absolute"}, "K8", **STORY),
+    two(checkpoint.default_ids, checkpoint.shifted_map, {"K5": "embed,2,4", "K3": "off by a constant"}, **STORY),
     two(checkpoint.norm_before_fc, checkpoint.other_theta, {"K8": "norm_before_fc", "K9": "theta"}, "K1", "K2"),
     two(checkpoint.second_weight_file, rows.mask_a_token_early, {"folder": "old", "K10": "mask"}),
 ]  # fmt: skip

@@ -35,7 +35,9 @@ def check(measured: Measured) -> tuple[CheckResult, ...]:
             _coverage(measured),
         )
     ranking = ranking_of(measured)
-    found = _map(vocabulary, checkpoint, poor=ranking is not None and is_poor(ranking.best))
+    # By the map that the head itself tells it may read well: as it is served, it does not.
+    poor = ranking is not None and (is_poor(ranking.best) or "vocabulary=mended" in ranking.best.facts.changes)
+    found = _map(vocabulary, checkpoint, poor=poor)
     read = [item for item in factor_results(READING, measured, ("vocabulary",)) if item.outcome == "finding"]
     known = found.outcome == "finding" or bool(read)
     kinds = tuple(_stored_as(fact) for fact in checkpoint.tensors if fact.name in MAPS and fact.dtype in EXACT)
@@ -67,7 +69,7 @@ def _stored_as(fact: TensorFact) -> CheckResult:
 
 
 def _map(vocabulary: VocabularyFacts, checkpoint: CheckpointFacts, *, poor: bool) -> CheckResult:
-    """`poor`: no reading predicts the target well, as with a map that leads elsewhere."""
+    """`poor`: no reading of d2t predicts the target well, as with a map that leads elsewhere."""
     size = vocabulary.draft_vocab_size
     pruned = size < vocabulary.vocab_size
     offset = next((item for item in vocabulary.readings if item.reading == "offset"), None)

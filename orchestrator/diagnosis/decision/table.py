@@ -70,6 +70,9 @@ TABLE: tuple[Row, ...] = (
     Row(name="poor, and nobody asked the server", kind="ask", asks=("capture", "check_rows"), doubts=True,
         essential=True, when="feeding=poor|suspected files=whole rows=sound|flawed fed=unknown|open|source_right",
         why="wrong rows, a state that is not captured, and a weak drafter look alike until the server is asked"),
+    Row(name="poor beside broken files", kind="also", tells=("feeding",),
+        when="files=broken feeding=poor|suspected fed!=as_trained|other",
+        why="the files explain it, and the wiring is not judged: mend them and test again, or give `--trained`"),
     Row(name="states in other numbers", kind="fault", cause="engine", tells=("fed",),
         when="fed=changed feeding=as_trained|mis_fed served_train!=as_predicted served_heldout!=as_predicted",
         why="on the captured states the drafter reads well, so the served ones are those that are off: a factor, a "

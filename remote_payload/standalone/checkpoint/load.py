@@ -15,6 +15,7 @@ from remote_payload.standalone.checkpoint.draft_vocabulary import DraftVocabular
 from remote_payload.standalone.checkpoint.facts import fact_of, statistics, vocabulary_facts
 from remote_payload.standalone.checkpoint.graph_flags import Read, read_graph
 from remote_payload.standalone.checkpoint.hygiene import weight_files
+from remote_payload.standalone.checkpoint.mended_map import every_map
 from remote_payload.standalone.checkpoint.served_notes import served_notes
 from remote_payload.standalone.checkpoint.settle import settle, wanted_norms
 from remote_payload.standalone.checkpoint.target_files import TargetFiles, read_finite, read_target
@@ -31,8 +32,6 @@ from remote_payload.standalone.checkpoint.tensor_shapes import missing_norm
 from remote_payload.standalone.checkpoint.unused_notes import unused_notes
 from remote_payload.standalone.checkpoint.weight_files import StoredTensor, files_sha256, list_tensors, weight_paths
 from remote_payload.standalone.graph import Graph, GroupedAttention
-
-MAPS = ("d2t", "t2d")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,8 +52,8 @@ class Checkpoint:
     """`target`, `draft`: embed_tokens (V, H) by whose it is: the target's where it fits, the drafter's own where it has
     one that differs."""
     vocabularies: dict[str, torch.Tensor]
-    """`offset`, `absolute`, `identity`: target token of each draft token (D,) int64, -1 where it leads nowhere. The one
-    of `graph` is always there; others where d2t can be read so and means something else."""
+    """Target token of each draft token (D,) int64, -1 = none, by `Graph.vocabulary`: that of `graph`, and every other
+    that means something else."""
     teacher_head: torch.Tensor
     """The target's lm_head, (V, Ht)."""
     target_norm: torch.Tensor | None
@@ -156,6 +155,7 @@ def _join(own: _Draft, target: TargetFiles) -> Checkpoint:
     target_norm = _target_norm(config, target)
     missing_norm = () if target_norm is not None else (NO_FINAL_NORM,)
     facts = _facts(own, target, borrowed)
+    vocabulary = vocabulary_facts(own.vocabulary, own.weights.get("lm_head.weight"), teacher_head)
     return Checkpoint(
         config=config,
         target=target,
@@ -164,7 +164,7 @@ def _join(own: _Draft, target: TargetFiles) -> Checkpoint:
         served=served,
         weights=borrowed.weights,
         embeddings=borrowed.embeddings,
-        vocabularies={str(kind): ids for kind, ids in own.vocabulary.readings.items()},
+        vocabularies=every_map(own.vocabulary, vocabulary),
         teacher_head=teacher_head,
         target_norm=target_norm,
         facts=replace(
@@ -172,7 +172,7 @@ def _join(own: _Draft, target: TargetFiles) -> Checkpoint:
             dialect=dialect,
             graph=flags,
             notes=_notes(own, target, dialect),
-            vocabulary=vocabulary_facts(own.vocabulary, own.weights.get("lm_head.weight"), teacher_head),
+            vocabulary=vocabulary,
         ),
         warnings=(*own.vocabulary.warnings, *borrowed.warnings, *missing_norm, *target_oddities(target)),
     )

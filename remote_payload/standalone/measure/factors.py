@@ -64,9 +64,10 @@ def choices(checkpoint: Checkpoint, steps: int) -> Choices:
     _input_norms(found, checkpoint, names)
     found.among("final_norm", ("applied", "none"), "")
     found.among("embedding", ("target", "draft"), "", available=checkpoint.embeddings)
+    mended = ("mended",) if "mended" in checkpoint.vocabularies else ()
     found.among(
         "vocabulary",
-        ("offset", "absolute", "identity"),
+        ("offset", "absolute", "identity", *mended),
         "",
         available=checkpoint.vocabularies,
         lacking=lambda reading: _no_vocabulary(reading, checkpoint),

@@ -132,3 +132,11 @@ def test_a_condition_that_does_not_exist_is_refused(when):
 def test_an_answer_that_does_not_exist_is_refused():
     with pytest.raises(ValueError, match="expected one of"):
         Signal(axis="fed", answer="mis_fed")
+
+
+def test_wiring_that_broken_files_hide_is_said_to_be_not_judged():
+    hidden = {**HEALTHY, "files": "broken", "feeding": "poor", "computing": "open", "trainer": "unknown"}
+    for fed in ("open", "unknown"):
+        (row,) = (row for row in rows_at({**hidden, "fed": fed}) if row.name == "poor beside broken files")
+        assert "the wiring is not judged" in row.why
+    assert "poor beside broken files" not in {row.name for row in rows_at({**hidden, "fed": "other"})}
