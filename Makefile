@@ -40,6 +40,8 @@ bench: $(READY)
 
 # constraints.txt pins what the project is developed with; the published ranges in pyproject.toml stay wide.
 $(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "expected Python 3.11 or newer, found: " \
+		+ sys.version.split()[0] + "; name another one: make demo PYTHON=python3.11")'
 	$(PYTHON) -m venv $(VENV)
 	@echo "making $(VENV): torch and what the tests need; minutes, where torch comes with its CUDA packages (nearly 3 GB)"
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch

@@ -1,6 +1,8 @@
 """The link breaks in every phase: each call ends in its time with LinkLostError or HostError, nothing half-written."""
 
+import contextlib
 import os
+import signal
 import subprocess
 import threading
 from collections.abc import Callable, Iterator
@@ -46,6 +48,13 @@ def later(what: Callable[[], None], after_s: float = 0.3) -> threading.Timer:
     timer = threading.Timer(after_s, what)
     timer.start()
     return timer
+
+
+def kill_sessions(server: SshServer) -> None:
+    """All processes of them: for a plain user's login the first is the monitor alone, and the others would serve on."""
+    for session in reversed(session_pids(server)):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(session, signal.SIGKILL)
 
 
 def words_of_processes() -> list[str]:
@@ -194,8 +203,7 @@ def test_the_server_s_session_is_killed(client: SshClientFiles, tmp_path: Path) 
         client.add_host("gpu1", own)
         with Link.open(resolve("gpu1")) as link:
             link.exec(["true"], deadline_s=PATIENCE_S)
-            (session,) = session_pids(own)[:1]
-            timer = later(lambda: os.kill(session, 9))
+            timer = later(lambda: kill_sessions(own))
             with Within(), pytest.raises(LinkLostError):
                 link.exec(["sleep", A_LONG_TIME], deadline_s=PATIENCE_S)
             timer.join()
