@@ -68,7 +68,15 @@ def _dispatch(verb: str, request: str, writer: FrameWriter, archive: Path) -> No
         cancel(from_json(CancelRequest, request), writer.send)
     elif verb in ("sweep", "gather", "identify", "tell"):
         _about_a_sweep(verb, request, writer)
-    elif verb == "hold":
+    elif verb in ("correct", "wiring"):
+        _about_a_drafter(verb, request, writer)
+    else:
+        _about_the_host(verb, request, writer, archive)
+
+
+def _about_the_host(verb: str, request: str, writer: FrameWriter, archive: Path) -> None:
+    """Its GPUs and who holds them, its folders, its clockwork, its facts."""
+    if verb == "hold":
         from remote_payload.hold.told import hold
         from remote_payload.schema.hold import HoldRequest
 
@@ -88,8 +96,6 @@ def _dispatch(verb: str, request: str, writer: FrameWriter, archive: Path) -> No
         from remote_payload.schema.schedule import ScheduleRequest
 
         answer_schedule(from_json(ScheduleRequest, request), writer.send, archive)
-    elif verb in ("correct", "wiring"):
-        _about_a_drafter(verb, request, writer)
     else:
         from remote_payload.probe import probe
 

@@ -5,11 +5,14 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from orchestrator.cli import console
 from orchestrator.updates import LogArrived, Note, Progressed, Reconnecting, StateChanged, Update
 from remote_payload.schema import Event
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
 
 Tell = Callable[[Update], None]
 
@@ -111,7 +114,7 @@ def _bars() -> Iterator[Tell]:
     Counting that begins anew, as at the next point of a benchmark, is a new bar with a clock of its own. What stands
     beside it is cut to the terminal's width, never the clock.
     """
-    from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
     from rich.table import Column
 
     name, counted = (
@@ -124,34 +127,49 @@ def _bars() -> Iterator[Tell]:
     terminal = console.rich_stderr()
     bar = [BarColumn(bar_width=BAR_CELLS)] if terminal.width >= WIDE else []
     with Progress(name, *bar, counted, clock, message, console=terminal, transient=True, expand=True) as progress:
-        shown: tuple[str, TaskID, float] | None = None
+        counting = _Counting(progress)
 
         def tell(update: Update) -> None:
-            nonlocal shown
             if isinstance(update, Progressed) and update.event.kind == "progress":
-                event = update.event
-                words: dict[str, Any] = {
-                    "name": _cell(event.name),
-                    "counted": _cell(counted_text(event)),
-                    "message": _cell(event.message),
-                }
-                done = _finite(event.done) or 0.0
-                if shown is None or shown[0] != event.name or done < shown[2]:
-                    if shown is not None:
-                        progress.remove_task(shown[1])
-                    shown = event.name, progress.add_task("", total=None, **words), done
-                shown = *shown[:2], done
-                progress.update(shown[1], completed=done, total=_finite(event.total), **words)
+                counting.show(update.event)
                 return
-            if shown is not None and isinstance(update, Progressed) and update.event.kind == "phase":
-                progress.remove_task(shown[1])
-                progress.refresh()
-                shown = None
+            if isinstance(update, Progressed) and update.event.kind == "phase":
+                counting.end()
             line = update_line(update)
             if line is not None:
                 progress.console.print(console.safe(line), markup=False, highlight=False)
 
         yield tell
+
+
+class _Counting:
+    """The one bar there is, or none: of which phase, and how far it was."""
+
+    def __init__(self, progress: "Progress") -> None:
+        self._progress = progress
+        self._shown: tuple[str, TaskID, float] | None = None
+
+    def show(self, event: Event) -> None:
+        """Counting that begins anew is a new bar."""
+        words: dict[str, Any] = {
+            "name": _cell(event.name),
+            "counted": _cell(counted_text(event)),
+            "message": _cell(event.message),
+        }
+        done = _finite(event.done) or 0.0
+        if self._shown is None or self._shown[0] != event.name or done < self._shown[2]:
+            if self._shown is not None:
+                self._progress.remove_task(self._shown[1])
+            self._shown = event.name, self._progress.add_task("", total=None, **words), done
+        self._shown = *self._shown[:2], done
+        self._progress.update(self._shown[1], completed=done, total=_finite(event.total), **words)
+
+    def end(self) -> None:
+        """The phase that it counts is over."""
+        if self._shown is not None:
+            self._progress.remove_task(self._shown[1])
+            self._progress.refresh()
+            self._shown = None
 
 
 def _cell(text: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from orchestrator.records import RunRecord
 from orchestrator.report.head import labelled
 from orchestrator.sweep.points import in_words, point_words
-from remote_payload.schema import RunSpec, SweepJob, job_from_json, job_of_unit
+from remote_payload.schema import RunSpec, SweepJob, SweepUnit, job_from_json, job_of_unit
 from remote_payload.schema.bench import ServerFacts
 
 ISOLATED = ("selftest", "sweep", "hold")
@@ -102,22 +102,23 @@ def explain_json(record: RunRecord, job: SweepJob | None, servers: Servers) -> d
         "retries": job.retries,
         "unit_deadline_s": job.unit_deadline_s,
         "skipped": [{"settings": json.loads(one.changes_json), "reason": one.reason} for one in job.skipped],
-        "units": [
-            {
-                "unit_id": unit.unit_id,
-                "block": unit.block,
-                "points": list(unit.points),
-                "adopt": unit.adopt,
-                "settings": json.loads(unit.changes_json),
-                "job": job_of_unit(job, unit).__dict__,
-                "servers": {
-                    run_id: _started(some)
-                    for run_id, some in servers.items()
-                    if run_id == unit.adopt or run_id.startswith(f"{spec.run_id}.{unit.unit_id}.")
-                },
-            }
-            for unit in job.units
-        ],
+        "units": [_unit_json(spec.run_id, job, unit, servers) for unit in job.units],
+    }
+
+
+def _unit_json(sweep_id: str, job: SweepJob, unit: SweepUnit, servers: Servers) -> dict[str, Any]:
+    return {
+        "unit_id": unit.unit_id,
+        "block": unit.block,
+        "points": list(unit.points),
+        "adopt": unit.adopt,
+        "settings": json.loads(unit.changes_json),
+        "job": job_of_unit(job, unit).__dict__,
+        "servers": {
+            run_id: _started(some)
+            for run_id, some in servers.items()
+            if run_id == unit.adopt or run_id.startswith(f"{sweep_id}.{unit.unit_id}.")
+        },
     }
 
 

@@ -78,15 +78,7 @@ class Harness:
         self._journal.phase("harness", f"{where}: {side}, {what}, repeat {repeat + 1} of {self._job.repeats_in_all}")
         result = f"harness-{number}.jsonl"
         count = requests_of(self._job, workload, load)
-        files = {} if workload.form == "random" else {PROMPTS_NAME: prompts_file(workload, count)}
-        for name, text in files.items():
-            (self._folder / name).write_text(text, encoding="utf-8")
-        order = Order(
-            argv=self._argv(running.url, workload, load, result),
-            environment=self._environment(running),
-            files=files,
-            wanted=(result,),
-        )
+        order = self._order(running, workload, load, result)
         flushed = flush(running.url, running.key)
         if not flushed:
             self._journal.warn("not_flushed", f"{side}, {what}: the server did not flush its prefix cache")
@@ -112,6 +104,19 @@ class Harness:
                 requests=count,
                 flushed=flushed,
             )
+        )
+
+    def _order(self, running: Running, workload: Workload, load: Load, result: str) -> Order:
+        """The call, with its prompts as a file beside the result as well."""
+        count = requests_of(self._job, workload, load)
+        files = {} if workload.form == "random" else {PROMPTS_NAME: prompts_file(workload, count)}
+        for name, text in files.items():
+            (self._folder / name).write_text(text, encoding="utf-8")
+        return Order(
+            argv=self._argv(running.url, workload, load, result),
+            environment=self._environment(running),
+            files=files,
+            wanted=(result,),
         )
 
     def _environment(self, running: Running) -> dict[str, str]:

@@ -1,7 +1,8 @@
 """The drafter test from job to result files: load -> look -> capture -> search -> measure -> heldout."""
 
 import contextlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import torch
 from remote_payload.failure import machine_failure, rows_failure
 from remote_payload.rundir import RunDir, write_atomically
 from remote_payload.schema.job import StandaloneJob
-from remote_payload.schema.standalone import CaptureCheck, MemoryPlan
+from remote_payload.schema.standalone import CaptureCheck, DeclaredWiring, MemoryPlan, SelfFed, Zone
 from remote_payload.standalone import machine, setup
 from remote_payload.standalone.capture.check import check_capture
 from remote_payload.standalone.graph import Reading
@@ -19,8 +20,10 @@ from remote_payload.standalone.measure.finals import FullMeasure, finalists
 from remote_payload.standalone.measure.hits_file import HELDOUT_NAME, NAME, HitsFile
 from remote_payload.standalone.measure.profile import self_fed, zones
 from remote_payload.standalone.measure.sample import Sample
-from remote_payload.standalone.measure.sweep import sweep
+from remote_payload.standalone.measure.sweep import Found, sweep
 from remote_payload.standalone.measure.tally import Measurer, Tally
+from remote_payload.standalone.measure.task import Task
+from remote_payload.standalone.model.budget import Budget
 from remote_payload.standalone.model.memory import check_least, overrun
 from remote_payload.standalone.result import Outcome, SplitMeasured, assemble, encoded
 from remote_payload.standalone.resume import open_partial
@@ -51,6 +54,60 @@ def run(job: StandaloneJob, result_folder: Path, report: Report) -> None:
 
 
 def _run(job: StandaloneJob, device: torch.device, folder: Path, journal: Journal) -> None:
+    ready = _ready(job, device, journal)
+    loaded, splits, measurers = ready.loaded, ready.splits, ready.measurers
+    checkpoint, train = loaded.checkpoint, splits[0]
+    with contextlib.ExitStack() as stack:
+        own = RunDir(folder.parent)
+        partial = stack.enter_context(open_partial(job, checkpoint, loaded.folders, str(device), own, journal))
+        capture = _capture(job, train, measurers[0], device, journal)
+        before = machine.peak_memory_bytes()
+        room = ready.budget.kept_bytes // 2
+        with journal.phase("search"):
+            found, alone, by_zone = _search(
+                job, ready, lambda *span: Sample(train.source, measurers[0], journal, partial, span, room)
+            )
+        finals = finalists(found, ready.task, checkpoint.served, measurers[0].drafter.missing)
+        _check_slots(finals, splits[-1])
+        files = [stack.enter_context(HitsFile(folder, name)) for _, name in zip(splits, NAMES, strict=False)]
+        measured = [
+            _measure(rows, finals, FullMeasure(measurer=own, journal=journal, partial=partial, split=rows.split), file)
+            for rows, own, file in zip(splits, measurers, files, strict=True)
+        ]
+        outcome = Outcome(
+            declared=ready.declared,
+            found=found,
+            self_fed=alone,
+            zones=by_zone,
+            train=measured[0],
+            heldout=measured[1] if len(measured) > 1 else None,
+            capture=capture,
+            memory=ready.memory,
+            resumed_rows=None if job.resume is None else partial.taken_rows,
+        )
+        _check_peak(ready.memory, device, journal, before)
+        text = encoded(assemble(job, checkpoint, device, journal, outcome))
+        for file in files:  # only now, so that a result that cannot be written leaves none of them
+            file.finish()
+        write_atomically(folder / RESULT_NAME, text)
+        partial.remove()
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Ready:
+    """What is loaded and looked at before anything is measured; the train split comes first."""
+
+    loaded: setup.Loaded
+    splits: list[setup.Rows]
+    declared: DeclaredWiring
+    memory: MemoryPlan
+    budget: Budget
+    task: Task
+    measurers: list[Measurer]
+    """One a split."""
+
+
+def _ready(job: StandaloneJob, device: torch.device, journal: Journal) -> _Ready:
     with journal.phase("load"):
         loaded = setup.load(job, journal)
         checkpoint = loaded.checkpoint
@@ -60,47 +117,25 @@ def _run(job: StandaloneJob, device: torch.device, folder: Path, journal: Journa
         declared = setup.declared_wiring(train.states, checkpoint)
         memory, budget = setup.plan_memory(job, checkpoint, splits, device, journal)
         measurer = setup.make_drafter(job, checkpoint, device, budget)
-        task = setup.task_of(job, checkpoint, train, declared, measurer.drafter)
-        measurers = [setup.measurer_for(rows, measurer, checkpoint) for rows in splits]
-    with contextlib.ExitStack() as stack:
-        own = RunDir(folder.parent)
-        partial = stack.enter_context(open_partial(job, checkpoint, loaded.folders, str(device), own, journal))
-        capture = _capture(job, train, measurers[0], device, journal)
-        before = machine.peak_memory_bytes()
-        with journal.phase("search"):
-            further = setup.FURTHER * job.search_rows
-            samples = [
-                Sample(train.source, measurers[0], journal, partial, span, budget.kept_bytes // 2)
-                for span in ((0, job.search_rows), (job.search_rows, further))
-            ]
-            found = sweep(task, *samples)
-            alone = self_fed(samples[0], measurers[0], found.best, job.steps)
-            by_zone = zones(samples[0], measurers[0], found.best)
-            del samples
-        finals = finalists(found, task, checkpoint.served, measurer.drafter.missing)
-        _check_slots(finals, splits[-1])
-        files = [stack.enter_context(HitsFile(folder, name)) for _, name in zip(splits, NAMES, strict=False)]
-        measured = [
-            _measure(rows, finals, FullMeasure(measurer=own, journal=journal, partial=partial, split=rows.split), file)
-            for rows, own, file in zip(splits, measurers, files, strict=True)
-        ]
-        outcome = Outcome(
+        return _Ready(
+            loaded=loaded,
+            splits=splits,
             declared=declared,
-            found=found,
-            self_fed=alone,
-            zones=by_zone,
-            train=measured[0],
-            heldout=measured[1] if len(measured) > 1 else None,
-            capture=capture,
             memory=memory,
-            resumed_rows=None if job.resume is None else partial.taken_rows,
+            budget=budget,
+            task=setup.task_of(job, checkpoint, train, declared, measurer.drafter),
+            measurers=[setup.measurer_for(rows, measurer, checkpoint) for rows in splits],
         )
-        _check_peak(memory, device, journal, before)
-        text = encoded(assemble(job, checkpoint, device, journal, outcome))
-        for file in files:  # only now, so that a result that cannot be written leaves none of them
-            file.finish()
-        write_atomically(folder / RESULT_NAME, text)
-        partial.remove()
+
+
+def _search(
+    job: StandaloneJob, ready: _Ready, sample: Callable[[int, int], Sample]
+) -> tuple[Found, SelfFed, tuple[Zone, ...]]:
+    """The best readings of some rows, and of further ones; what was kept of them for speed ends here."""
+    first = sample(0, job.search_rows)
+    found = sweep(ready.task, first, sample(job.search_rows, setup.FURTHER * job.search_rows))
+    alone = self_fed(first, ready.measurers[0], found.best, job.steps)
+    return found, alone, zones(first, ready.measurers[0], found.best)
 
 
 def _capture(

@@ -6,7 +6,7 @@ from dataclasses import replace
 from orchestrator.compare.comparison import Comparison, Spread, Verdict
 from orchestrator.compare.counted import counted
 from orchestrator.compare.metrics import Metric
-from orchestrator.compare.statistics.effect import alike_change, change_of
+from orchestrator.compare.statistics.effect import Effect, alike_change, change_of
 from orchestrator.compare.statistics.equivalence import equivalence_p
 from orchestrator.compare.statistics.findings import Findings, plain_change
 from orchestrator.compare.statistics.paired import paired_findings
@@ -49,6 +49,16 @@ def compare_series(metric: Metric, ours: Series, theirs: Series, *, margin: floa
     return _judged(metric, mine, other, limit, found)
 
 
+def _spread_of(effect: Effect, standard_error: float, levels: set[str]) -> Spread:
+    return Spread(
+        standard_error=standard_error,
+        freedom=effect.freedom,
+        variance=effect.variance,
+        sides=effect.sides,
+        least=MIN_ROWS if "prompt" in levels else LEAST_STARTS,
+    )
+
+
 def _findings(metric: Metric, ours: Series, theirs: Series) -> Findings:
     if ours.level != "prompt" or theirs.level != "prompt":
         return unpaired_findings(metric, ours, theirs)
@@ -76,13 +86,7 @@ def _judged(metric: Metric, ours: Series, theirs: Series, margin: float, found: 
             found = _noted(found, f"{but}{found.alike} (n = {effect.samples}): {told}")
         elif effect.spread and effect.standard_error is not None:
             equivalent = equivalence_p(effect, margin)
-            spread = Spread(
-                standard_error=effect.standard_error,
-                freedom=effect.freedom,
-                variance=effect.variance,
-                sides=effect.sides,
-                least=MIN_ROWS if "prompt" in {ours.level, theirs.level} else LEAST_STARTS,
-            )
+            spread = _spread_of(effect, effect.standard_error, {ours.level, theirs.level})
             detectable, needed = power_of(spread, margin, ratio=effect.scale == "log")
     verdict: Verdict = judge(change, margin, metric.better) or ("single run" if found.single else "inconclusive")
     if verdict == "single run":

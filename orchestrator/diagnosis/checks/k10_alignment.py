@@ -6,7 +6,14 @@ from orchestrator.diagnosis.checks.factors import SURE_ERRORS, ranking_of, tried
 from orchestrator.diagnosis.checks.k07_slots import embedding_beside_its_token, is_shifted
 from orchestrator.diagnosis.finding import CheckResult, Evidence, Subject, led_by, share
 from orchestrator.diagnosis.measured import Measured
-from orchestrator.diagnosis.verdict import CHANGE_SEPARATION, GOOD_FIT, LEAST_FIT, SEPARATION, SERVED_OFFSET
+from orchestrator.diagnosis.verdict import (
+    CHANGE_SEPARATION,
+    GOOD_FIT,
+    LEAST_FIT,
+    SEPARATION,
+    SERVED_OFFSET,
+    MeasuredReading,
+)
 from orchestrator.diagnosis.wiring import Ranking
 from remote_payload.schema import SlotFacts, StandaloneResult
 
@@ -49,6 +56,10 @@ def _offset(measured: Measured) -> CheckResult:
             needs="more rows",
             evidence=evidence,
         )
+    return _reads_best_elsewhere(best, evidence, shifted=bool(shifted))
+
+
+def _reads_best_elsewhere(best: MeasuredReading, evidence: tuple[Evidence, ...], *, shifted: bool) -> CheckResult:
     return OFFSET.finding(
         f"the drafter reads best with token t{best.facts.token_offset:+d} beside state t; every server pairs t with t+1"
         + (": the rows' states and tokens are shifted against each other" if shifted else ""),

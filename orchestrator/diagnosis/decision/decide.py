@@ -51,11 +51,7 @@ def decide(known: Known) -> Decision:
     rows = rows_at(place)
     checks = (*foreseen_checks(known), *serving_checks(known), *drift_checks(known), *captured_results(known),
               *(rule_results(known) if known.fed is None else ()))  # fmt: skip
-    told = [item for row in rows if row.kind == "fault" for item in _told(known, row, signals)]
-    beside = [*_leftovers(known, place), *(item for signal in signals for item in signal.findings[1:])]
-    beside += [item for signal in signals for item in signal.findings if not weighty(item)]
-    beside += [item for item in checks if item.outcome == "finding"]
-    findings = _ranked([*told, *(item for item in beside if not _is_told(item, told))])
+    findings = _findings(known, rows, signals, [item for item in checks if item.outcome == "finding"])
     causes = tuple(dict.fromkeys(item.cause for item in findings if weighty(item) and item.cause is not None))
     runs = next_runs(known, rows)
     doubtful = any(row.doubts for row in rows)
@@ -77,6 +73,16 @@ def decide(known: Known) -> Decision:
         signals=signals,
         checks=(*checks, *(item for signal in signals if signal.axis == "fed" for item in signal.results)),
     )
+
+
+def _findings(
+    known: Known, rows: Sequence[Row], signals: Sequence[Signal], checked: Sequence[CheckResult]
+) -> tuple[CheckResult, ...]:
+    """Of the faults' rows, then what the axes, both tests and the checks (`checked`) found beside them; each once."""
+    told = [item for row in rows if row.kind == "fault" for item in _told(known, row, signals)]
+    beside = [*_leftovers(known, place_of(signals)), *(item for signal in signals for item in signal.findings[1:])]
+    beside += [item for signal in signals for item in signal.findings if not weighty(item)]
+    return _ranked([*told, *(item for item in (*beside, *checked) if not _is_told(item, told))])
 
 
 def _told(known: Known, row: Row, signals: Sequence[Signal]) -> Iterator[CheckResult]:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Sequence
 
 from orchestrator.diagnosis.changed_states import Changed
-from orchestrator.diagnosis.decision.axes import Signal
+from orchestrator.diagnosis.decision.axes import Answer, Signal
 from orchestrator.diagnosis.decision.inputs import Fed, Known
 from orchestrator.diagnosis.finding import CheckResult, Evidence, Subject, count
 from orchestrator.diagnosis.installed_ids import spelling_for
@@ -47,27 +47,28 @@ def fed_signals(known: Known) -> Iterator[Signal]:
             results=(SERVED.cannot_tell(text, needs=needs, evidence=_evidence(fed, trained)), *rule),
         )
         return
+    yield _held_against(known, fed, trained, rule)
+
+
+def _held_against(known: Known, fed: Fed, trained: tuple[int, ...], rule: tuple[CheckResult, ...]) -> Signal:
+    """What the server feeds beside what the drafter was trained on."""
     if not fed.exact and fed.worst_error is not None and fed.worst_error > IDENTIFIED:
-        yield Signal(axis="fed", answer="unlike", results=(_unlike(fed, trained), *rule))
-        return
+        return Signal(axis="fed", answer="unlike", results=(_unlike(fed, trained), *rule))
     odd = _in_other_numbers(fed, trained)
     if fed.states == trained and odd and odd[0].severity == "serious":
-        yield Signal(axis="fed", answer="changed", results=(*odd, *rule))
-        return
+        return Signal(axis="fed", answer="changed", results=(*odd, *rule))
     if fed.states == trained:
         exactly = "exactly" if fed.exact else "to rounding"
         text = f"the running server feeds {layers(fed.states)}, {exactly} those that it was trained on"
-        yield Signal(
+        return Signal(
             axis="fed",
             answer="as_trained",
             results=(SERVED.passed(text, _evidence(fed, trained)), *odd, *rule),
         )
-        return
     if _is_other(fed, trained):
-        yield Signal(axis="fed", answer="other", results=(_other(known, fed, trained), *odd, *rule))
-        return
-    answer = "unlike" if set(fed.states) == {None} else "partly"
-    yield Signal(axis="fed", answer=answer, results=(_unlike(fed, trained), *rule))
+        return Signal(axis="fed", answer="other", results=(_other(known, fed, trained), *odd, *rule))
+    answer: Answer = "unlike" if set(fed.states) == {None} else "partly"
+    return Signal(axis="fed", answer=answer, results=(_unlike(fed, trained), *rule))
 
 
 def _is_other(fed: Fed, trained: Sequence[int]) -> bool:
