@@ -70,6 +70,13 @@ def test_hosts_of_two_classes_get_a_table_each_and_all_of_it_is_cancelled_at_onc
     assert [one["run_id"] for one in told] == ["night.h1", "night.h2", "night"]
     assert told[-1]["text"] == f"sweep night on a, b: over, {POINTS} of {POINTS} points measured"
 
+    told_there = plain.home / ".eagle3-remote/groups/night.jsonl"
+    for is_left in (True, False):  # first the share goes, which is noted there; then what was told, nobody being in it
+        assert told_there.is_file()
+        cleared = laptop.run("gc", "--host", "a", "--sweeps", "--older-than", "0s", "--apply")
+        assert (cleared.code, told_there.is_file()) == (0, is_left), cleared.err
+    assert "group  night" in cleared.out
+
     long = ("sweep", "run", sweep(tmp_path, 60.0), "--host", "a,b", "--run-id", "long", "--mix-classes", "--detach")
     assert laptop.run(*long).code == 0
     wait_for_phase(plain, "long.h1.u0000.0", "running")
