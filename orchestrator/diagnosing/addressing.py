@@ -12,6 +12,7 @@ from orchestrator.config import Config
 from orchestrator.diagnosing.asked import OF_SERVER, Asked
 from orchestrator.diagnosis.decision.decision import Decision
 from orchestrator.diagnosis.decision.next_runs import NextRun
+from orchestrator.errors import JobFileError
 from orchestrator.flags import WITHOUT, flag_of
 from remote_payload.schema import BenchJob
 
@@ -22,7 +23,7 @@ OF_WORK = ("max_prompts", "max_new_tokens", "repeats")
 
 
 def addressed(decision: Decision, asked: Asked, config: Config, host: str) -> Decision:
-    """The same; what nobody said stays in capitals. Raises JobFileError."""
+    """The same; what nobody said stays in capitals."""
     serving, samples = asked.serving, asked.samples
     has_both = serving.get("heldout_prompts") is not None
     known = {
@@ -58,9 +59,12 @@ def _of_rows(run: NextRun, asked: Asked, _config: Config) -> dict[str, Any]:
 
 def _of_capture(run: NextRun, asked: Asked, config: Config) -> dict[str, Any]:
     """The very server that is measured, whoever said so: `run capture` reads neither its job file nor its table."""
-    served, base = asked.serve(config).job, BenchJob(model="target")
     settings = [key for key in OF_SERVER if key not in WITHOUT]
-    said = {key: getattr(served, key) for key in settings if getattr(served, key) != getattr(base, key)}
+    try:
+        served, base = asked.serve(config).job, BenchJob(model="target")
+        said = {key: getattr(served, key) for key in settings if getattr(served, key) != getattr(base, key)}
+    except JobFileError:  # its job file is gone since: what was typed is known all the same
+        said = {key: asked.serving.get(key) for key in settings}
     return {**_of_rows(run, asked, config), "trained": asked.trained, **said}
 
 

@@ -60,7 +60,7 @@ def diagnosed(known: Known, **runs: str) -> Diagnosed:
         failed = dataclasses.replace(state, failure=Failure(kind="job", message=message))
         records[stage] = dataclasses.replace(records[stage], state=failed)
     results = Results(records=records, skipped=[Skipped(stage="serve", reason=SAID)], named=named)
-    decision = addressed(decide(known), ASKED, "g1")
+    decision = addressed(decide(known), ASKED, CONFIG, "g1")
     return Diagnosed(asked=ASKED, known=known, decision=decision, results=results)
 
 
