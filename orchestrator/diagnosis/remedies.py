@@ -51,7 +51,7 @@ _LINES: dict[tuple[str, str], tuple[str, ...]] = {
         "`d2t = torch.zeros_like(d2t)`",
     ),
     ("vocabulary", "mended"): (
-        "d2t is not the map that lm_head was trained with: export d2t and t2d again, from the run that trained the head",
+        "d2t is not the map that lm_head was trained with: export d2t and t2d again, from the run that trained it",
     ),
     ("vocabulary", "offset"): ("d2t is right as offsets: look at what makes the engine read it otherwise",),
     ("position_start", "1"): ("no flag sets where positions start: the drafter must be trained again from 0",),

@@ -8,6 +8,8 @@ from orchestrator.compare.acceptance import counted
 from orchestrator.compare.chains import Chains
 from orchestrator.compare.stats import MIN_ROWS, Estimate, paired_difference
 from orchestrator.diagnosis.checks.factors import factor_results, ranking_of, tried_evidence
+from orchestrator.diagnosis.checks.rope_growth import where_rows_are_longest
+from orchestrator.diagnosis.effects import effects
 from orchestrator.diagnosis.finding import CheckResult, Evidence, Subject, figure, share
 from orchestrator.diagnosis.measured import Measured
 
@@ -25,9 +27,21 @@ FALL = 0.15
 
 def check(measured: Measured) -> tuple[CheckResult, ...]:
     """Rope readings, whether they are the target's, then accuracy by position."""
-    read = factor_results(ROPE, measured, ("rope", "position_start"))
+    read = tuple(_by_distance(item, measured) for item in factor_results(ROPE, measured, ("rope", "position_start")))
     known = any(item.outcome == "finding" for item in read)
     return (*read, *(() if known else _unlike_target(measured)), _by_position(measured))
+
+
+def _by_distance(found: CheckResult, measured: Measured) -> CheckResult:
+    """A finding on the rotary parameters that are served, by what is lost where the rows are longest."""
+    ranking, result = ranking_of(measured), measured.result
+    if found.outcome != "finding" or ranking is None:
+        return found
+    served = effects(ranking.best, result.declared.changes, ranking.ranked, result.checkpoint, ranking.confidence)
+    turned = next((one for one in served if one.keys == ("rope",) and one.proven), None)
+    return (
+        found if turned is None else where_rows_are_longest(found, measured, ranking.best, turned, ranking.confidence)
+    )
 
 
 def _unlike_target(measured: Measured) -> tuple[CheckResult, ...]:
