@@ -4,11 +4,11 @@ SGLang makes fc for `target_hidden_size`, else `hidden_size`, times the number o
 the ids of `eagle_config`, else three; releases before 0.5.12 always three. Source: `llama_eagle3.py` of its releases.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from orchestrator.diagnosis.config_text import count_of, object_of
 from remote_payload.schema.capture_rule import WiringFacts
 
 IDS = "eagle_aux_hidden_state_layer_ids"
@@ -31,9 +31,9 @@ class FcWidth:
 
 def fc_width(facts: WiringFacts, captured: tuple[int, ...] | None) -> FcWidth:
     """Beside the states that are captured; None = they are not known."""
-    draft, target = _object(facts.draft_config), _object(facts.target_config)
+    draft, target = object_of(facts.draft_config), object_of(facts.target_config)
     text = target.get("text_config")
-    one = _count(text if isinstance(text, dict) else target, "hidden_size") or _count(target, "hidden_size")
+    one = count_of(text if isinstance(text, dict) else target, "hidden_size") or count_of(target, "hidden_size")
     if facts.fc_shape is None or one is None:
         lack = "fc.weight was not found in its safetensors files" if one else "the target's config names no hidden_size"
         return FcWidth(takes=None, fits=None, summary=f"whether the drafter takes so many states is not known: {lack}")
@@ -54,7 +54,7 @@ def fc_width(facts: WiringFacts, captured: tuple[int, ...] | None) -> FcWidth:
     if len(captured) != takes:
         ends = f"{told}, but {len(captured)} would be captured: the server ends at its warm-up, the shapes do not fit"
         return FcWidth(takes=takes, fits=False, summary=ends)
-    if takes == 1 and _count(draft, "hidden_size") == one:
+    if takes == 1 and count_of(draft, "hidden_size") == one:
         skipped = f"{told}, as wide as the drafter itself: SGLang takes it for the drafter's own state and skips fc"
         return FcWidth(takes=takes, fits=False, summary=skipped)
     return FcWidth(takes=takes, fits=True, summary=f"{told}: as many as are captured")
@@ -68,12 +68,12 @@ def takes_of(facts: WiringFacts) -> int | None:
 def _made(facts: WiringFacts, draft: Mapping[str, Any]) -> tuple[int, str] | None:
     """Columns of the fc that SGLang makes, and by what; None = not known."""
     classes = draft.get("architectures")
-    one = _count(draft, "target_hidden_size") or _count(draft, "hidden_size")
+    one = count_of(draft, "target_hidden_size") or count_of(draft, "hidden_size")
     if facts.rule.counts_states is None or one is None or classes != [LLAMA]:
         return None
     if not facts.rule.counts_states:
         return DEFAULT * one, f"{_states(DEFAULT)} of {one}, as this version always does"
-    named = _count(draft, "num_aux_hidden_states")
+    named = count_of(draft, "num_aux_hidden_states")
     nested = draft.get("eagle_config")
     ids = nested.get(IDS) if isinstance(nested, dict) else None
     if named is not None:
@@ -85,16 +85,3 @@ def _made(facts: WiringFacts, draft: Mapping[str, Any]) -> tuple[int, str] | Non
 
 def _states(number: int) -> str:
     return "1 state" if number == 1 else f"{number} states"
-
-
-def _object(text: str | None) -> Mapping[str, Any]:
-    try:
-        value = json.loads(text or "{}")
-    except (ValueError, RecursionError):
-        return {}
-    return value if isinstance(value, dict) else {}
-
-
-def _count(config: Mapping[str, Any], key: str) -> int | None:
-    value = config.get(key)
-    return value if type(value) is int and value > 0 else None

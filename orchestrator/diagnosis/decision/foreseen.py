@@ -1,9 +1,8 @@
 """What is known before anything runs: the asked shape by SGLang's rule, and the two config.json beside each other."""
 
-import json
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
+from orchestrator.diagnosis.config_text import count_of, object_of
 from orchestrator.diagnosis.decision.axes import Signal
 from orchestrator.diagnosis.decision.inputs import Known
 from orchestrator.diagnosis.decision.planned import Planned
@@ -68,11 +67,11 @@ def foreseen_checks(known: Known) -> Iterator[CheckResult]:
 
 def _configs(planned: Planned) -> Iterator[CheckResult]:
     """Width: the drafter's fc takes the target's states, and SGLang sizes it by the drafter's own config.json."""
-    draft, target = _object(planned.draft_config), _object(planned.target_config)
+    draft, target = object_of(planned.draft_config), object_of(planned.target_config)
     text = target.get("text_config")
     text = text if isinstance(text, dict) else target
-    made_for = next((width for key in ("target_hidden_size", "hidden_size") if (width := _count(draft, key))), None)
-    width = _count(text, "hidden_size")
+    made_for = next((width for key in ("target_hidden_size", "hidden_size") if (width := count_of(draft, key))), None)
+    width = count_of(text, "hidden_size")
     if made_for is None or width is None:
         return
     if made_for == width:
@@ -89,16 +88,3 @@ def _configs(planned: Planned) -> Iterator[CheckResult]:
         remedy=("serve it with the target it was trained for, or mend target_hidden_size if the weights are right",),
         refuted_by="a tensor fc whose input width is a multiple of the target's",
     )
-
-
-def _object(text: str | None) -> Mapping[str, Any]:
-    try:
-        value = json.loads(text or "{}")
-    except (ValueError, RecursionError):
-        return {}
-    return value if isinstance(value, dict) else {}
-
-
-def _count(config: Mapping[str, Any], key: str) -> int | None:
-    value = config.get(key)
-    return value if type(value) is int and value > 0 else None
