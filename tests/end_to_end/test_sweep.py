@@ -144,8 +144,8 @@ def test_other_software_and_another_drafter_are_drift_and_prune_nothing(laptop: 
 
     drafter, target = a_tested_pair(laptop)
     served = laptop.folder / "served.toml"
-    shared = f'draft = "{drafter}"\nmodel = "{target}"\neagle_topk = 1\nnum_draft_tokens = 3'
-    served.write_text(f'[sweep]\njob = "bench"\n[sweep.base]\n{shared}\n[sweep.grid]\nnum_steps = [2]\n')
+    shared = f'draft = "{drafter}"\nmodel = "{target}"\neagle_topk = 1\nnum_steps = 2\nnum_draft_tokens = 3'
+    served.write_text(f'[sweep]\njob = "bench"\n[sweep.base]\n{shared}\n[sweep.grid]\nconcurrency = [1, 2]\n')
     (target / "model.safetensors").write_bytes(b"trained")
     (drafter / "config.json").write_text("{ }")  # of its weights every byte is as it was tested
     asked = ("--host", "lab", "--detach", "--prune", "tested", "--step-cost", "1.9")
