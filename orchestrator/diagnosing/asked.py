@@ -102,6 +102,11 @@ class Asked:
         longest = config.jobs.get("capture", {}).get("max_tokens", LONGEST_PROMPT + tokens)
         return jobfile.plan("capture", config, None, {**listed, **samples, **answers, **told, "max_tokens": longest})
 
+    def named(self, host: str, config: Config) -> tuple[Any, ...]:
+        """Records that name the host, what is planned for it, and who told a step's cost. Raises JobFileError."""
+        costs = [{"source": table.get("source")} for table in config.step_costs]
+        return {"host": host}, config.host(host), self.serve(config).job, {"step_costs": costs}
+
     def with_draft(self, draft: str, suffix: str) -> "Asked":
         """The same about another folder of the drafter, greedily; plain decoding is as fast as it was, not run."""
         serving = {key: value for key, value in self.serving.items() if key not in ("with_baseline", "sampled")}

@@ -56,8 +56,7 @@ def results_of(known: DiagnosisRecord, asked: Asked, config: Config, store: Stor
     """What a kept look says. Raises StoreError, JobFileError."""
     planned = planned_of(asked, config, known.facts)
     earlier = None if planned is None else earlier_cost(asked, config, store, known.host)
-    named = ({"host": known.host}, config.host(known.host), asked.serve(config).job)
-    return Results(facts=known.facts, planned=planned, earlier=earlier, named=named)
+    return Results(facts=known.facts, planned=planned, earlier=earlier, named=asked.named(known.host, config))
 
 
 def planned_of(asked: Asked, config: Config, facts: WiringFacts | None) -> Planned | None:
@@ -75,6 +74,7 @@ def planned_of(asked: Asked, config: Config, facts: WiringFacts | None) -> Plann
         forces_draft_tokens=None if rule is None else rule.forces_draft_tokens,
         draft_config=None if facts is None else facts.draft_config,
         target_config=None if facts is None else facts.target_config,
+        fc_shape=None if facts is None else facts.fc_shape,
     )
 
 

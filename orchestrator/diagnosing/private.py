@@ -5,6 +5,7 @@ import getpass
 import json
 import os
 import platform
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ from orchestrator.config import Config, HostConfig
 from orchestrator.diagnosing.asked import Asked
 from orchestrator.diagnosing.walk import Diagnosed
 from orchestrator.diagnosis.decision.inputs import Known
+from orchestrator.diagnosis.served_template import SHOWN
 from orchestrator.report.private_names import private_in
 from orchestrator.report.redaction import Redaction
 from orchestrator.updates import LogArrived, Note, Progressed, StateChanged, Update
@@ -19,18 +21,22 @@ from remote_payload.schema import RunState
 
 SHORTEST_SECRET = 4
 """Characters; a shorter value is part of too many words."""
+_MARK = re.compile(r"<[|/]?[\w|]{1,40}>|\[/?[A-Z_]{1,20}\]")
+"""A tag of a chat template: nobody's."""
+_WORD = re.compile(r"[^\W\d_]{3}")
 OF_SERVER = ("model_path", "tokenizer_path", "served_model_name", "speculative_draft_model_path", "host")
 """What a server says about itself that somebody chose."""
 
 
 def redaction(found: Diagnosed) -> Redaction:
     """What takes hosts, accounts, addresses, paths and secrets out of texts and values about this diagnosis."""
-    return _redaction(found.asked, [*found.results.named, *found.results.records.values(), *_found(found.known)])
+    records = [*found.results.named, *found.results.records.values(), *_found(found.known)]
+    return _redaction(found.asked, records, quoted=[*_quoted(found.known)])
 
 
 def redaction_before(asked: Asked, host: str, config: Config) -> Redaction:
     """The same while nothing ran yet. Raises JobFileError."""
-    return _redaction(asked, [{"host": host}, config.host(host), asked.serve(config).job])
+    return _redaction(asked, asked.named(host, config))
 
 
 def update_without(update: Update, private: Redaction) -> Update:
@@ -68,7 +74,17 @@ def _found(known: Known) -> Iterator[Any]:
         yield {key: said.get(key) for key in OF_SERVER} if isinstance(said, dict) else None
 
 
-def _redaction(asked: Asked, records: Sequence[Any]) -> Redaction:
+def _quoted(known: Known) -> Iterator[str]:
+    """What is quoted of somebody's prompts and system prompts, and the ids that spell it; a template's marks stay."""
+    told = None if known.served is None else known.served.result.workload.retokenised
+    for edit in (edit for row in (() if told is None else told.rows) for edit in row.edits):
+        for ids, texts in ((edit.trained, edit.trained_text), (edit.served, edit.served_text)):
+            if len(ids) > 1 and (texts is None or _WORD.search(_MARK.sub("", "".join(texts[:SHOWN])))):
+                yield ", ".join(map(str, ids[:SHOWN]))
+                yield "" if texts is None else repr("".join(texts[:SHOWN]))[1:-1].strip()
+
+
+def _redaction(asked: Asked, records: Sequence[Any], quoted: Sequence[str] = ()) -> Redaction:
     private = private_in(asked, *records)
     names = [name for record in records if isinstance(record, HostConfig) for name in record.secrets]
     names.append(asked.serving.get("api_key_env") or "")
@@ -76,6 +92,10 @@ def _redaction(asked: Asked, records: Sequence[Any]) -> Redaction:
     hosts, users = {*private.hosts, platform.node()}, {*private.users, getpass.getuser()}
     return Redaction(
         private=dataclasses.replace(
-            private, secrets=sorted(secrets), hosts=sorted(hosts - {""}), users=sorted(users - {""})
+            private,
+            secrets=sorted(secrets),
+            hosts=sorted(hosts - {""}),
+            users=sorted(users - {""}),
+            names=sorted({*private.names, *quoted} - {""}),
         )
     )

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.cli.diagnosed import nothing_private, written
+from orchestrator.compare.step_cost import stored_costs
 from orchestrator.config import Config, HostConfig
 from orchestrator.diagnosing.addressing import addressed
 from orchestrator.diagnosing.asked import Asked
@@ -22,7 +23,9 @@ from orchestrator.errors import HostNotReadyError
 from orchestrator.updates import LogArrived, Note, StateChanged, Update
 from remote_payload.schema import RunState
 from remote_payload.schema.run import Failure
-from tests.diagnosis.decision.scenes import story
+from remote_payload.schema.workload import TemplateCheck
+from tests.diagnosis.decision.scenes import served, sound, story
+from tests.diagnosis.test_served_template import row_of
 from tests.support.made_runs import made_run
 
 ASKED = Asked(
@@ -124,3 +127,37 @@ def test_what_is_told_on_the_way_and_why_it_ends_are_clean(tmp_path: Path, monke
     for text in (note.text, log.data.decode(), changed.state.failure.message, ended.value.message, ended.value.hint):
         assert text
         assert left(text) == [], text
+
+
+COSTS = dataclasses.replace(CONFIG, step_costs=({"base": 3.66, "source": "quokka labs, cluster wombat"},))
+
+
+def test_who_measured_a_steps_cost_is_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (cost,) = stored_costs(COSTS.step_costs, "eagle3.toml")
+    monkeypatch.chdir(tmp_path)
+    Path("acme.toml").write_text('kind = "bench"\n')
+    found = diagnosed(story(cost=cost))
+    found = dataclasses.replace(found, results=Results(named=ASKED.named("g1", COSTS)))
+    for kind in ("json", "markdown", "html"):
+        assert "quokka" in written(found, None, kind, redact=False)
+        text = written(found, None, kind, redact=True)
+        assert not [word for word in ("quokka", "wombat") if word in text], text
+    private = redaction_before(ASKED, "g1", COSTS)
+    assert "quokka" not in private.text(found.decision.headline)
+
+
+def test_what_is_quoted_of_prompts_is_private() -> None:
+    rows = tuple(row_of("system_prompt", "same", at) for at in (0, 1))
+    marked = row_of("same", "bos_doubled")
+    quoted = "".join((rows[0].edits[0].trained_text or ())[:12])
+    assert "You are a" in quoted
+    ids = ", ".join(map(str, rows[0].edits[0].trained[:12]))
+    for told, is_private in ((rows, True), ((marked,), False)):
+        template = TemplateCheck(rows=told, with_messages=len(told), method="served")
+        found = diagnosed(sound(served=served(retokenised=template)))
+        for kind in ("json", "markdown", "html"):
+            before, text = (written(found, None, kind, redact=redact) for redact in (False, True))
+            for word in ("You are", ids) if is_private else ():
+                assert word in before
+                assert word not in text, text
+            assert is_private or kind != "json" or "<|bos|>" in text  # a template's own mark
