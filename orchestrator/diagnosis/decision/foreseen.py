@@ -6,12 +6,15 @@ from orchestrator.diagnosis.config_text import count_of, object_of
 from orchestrator.diagnosis.decision.axes import Signal
 from orchestrator.diagnosis.decision.inputs import Known
 from orchestrator.diagnosis.decision.planned import Planned
+from orchestrator.diagnosis.fc_width import fc_width
 from orchestrator.diagnosis.finding import CheckResult, Evidence, Subject
 from orchestrator.diagnosis.served_asked import ARGUMENTS
 from orchestrator.diagnosis.served_shape import shapes_for
+from remote_payload.schema.capture_rule import WiringFacts
 
 CONFIGS = Subject(check="K2", title="the drafter's config beside the target's")
 STARTS = Subject(check="K6", title="whether the server would start")
+WIDTH = Subject(check="K2", title="fc beside the states that are captured")
 
 
 def foreseen_arguments(known: Known) -> Iterator[Signal]:
@@ -50,9 +53,12 @@ def foreseen_checks(known: Known) -> Iterator[CheckResult]:
     """Two config.json that do not go together, and a source by which the server ends at its start."""
     if known.served is not None or known.fed is not None:
         return  # it runs
-    if known.planned is not None:
-        yield from _configs(known.planned)
     resolved = known.resolved
+    if known.planned is not None:
+        told = tuple(_configs(known.planned))
+        yield from told
+        if not any(item.outcome == "finding" for item in told) and (resolved is None or not resolved.fails):
+            yield from _fc(known, known.planned)
     if resolved is not None and resolved.fails and resolved.problem is not None:
         yield STARTS.finding(
             f"by the source of SGLang {resolved.sglang_version or 'of unknown version'} the server does not come up "
@@ -61,6 +67,34 @@ def foreseen_checks(known: Known) -> Iterator[CheckResult]:
             cause="wiring",
             evidence=tuple(Evidence(name="the source says", value=step) for step in resolved.reasoning[-3:]),
             remedy=("name states that this SGLang can capture, or serve with one that can capture these",),
+            refuted_by="a server that starts with this drafter and answers",
+        )
+
+
+def _fc(known: Known, planned: Planned) -> Iterator[CheckResult]:
+    """Whether fc.weight takes as many states as the installed source captures; none where nobody read it."""
+    if planned.fc_shape is None or known.source is None:
+        return
+    captured = None if known.resolved is None else known.resolved.states
+    facts = WiringFacts(
+        rule=known.source.rule,
+        target_config=planned.target_config,
+        draft_config=planned.draft_config,
+        fc_shape=planned.fc_shape,
+    )
+    found = fc_width(facts, captured)
+    if found.fits:
+        yield WIDTH.passed(found.summary)
+    if found.fits is False:
+        yield WIDTH.finding(
+            f"the server does not come up with this drafter: {found.summary}",
+            severity="fatal",
+            cause="loading",
+            evidence=(
+                Evidence(name="columns of fc.weight", value=planned.fc_shape[1]),
+                Evidence(name="states that would be captured", value=None if captured is None else len(captured)),
+            ),
+            remedy=("name as many states as fc.weight takes, or serve the drafter that this config belongs to",),
             refuted_by="a server that starts with this drafter and answers",
         )
 

@@ -18,6 +18,8 @@ class Planned:
     draft_config: str | None = None
     """Text of the drafter's config.json; None = it was not read."""
     target_config: str | None = None
+    fc_shape: tuple[int, int] | None = None
+    """Rows and columns of the drafter's fc.weight; None = not read, or not found."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,9 +7,12 @@ import pytest
 
 from orchestrator.compare.step_cost import StepCost
 from orchestrator.diagnosis.decision.decide import decide
+from orchestrator.diagnosis.decision.from_capture import resolved_by
 from orchestrator.diagnosis.decision.inputs import Known, Resolved
 from orchestrator.diagnosis.decision.planned import EarlierCost, Planned
+from orchestrator.diagnosis.installed_ids import Source
 from tests.diagnosis.decision.scenes import fed, offline, served, sound, story
+from tests.diagnosis.test_effective_capture import LLAMA, rule
 
 ASKED = Planned(num_steps=1, eagle_topk=1, num_draft_tokens=16, is_chain=True, sglang_version="0.5.23",
                 forces_draft_tokens=True)  # fmt: skip
@@ -95,6 +98,29 @@ def test_a_source_by_which_the_server_ends_at_its_start():
     found = decide(Known(resolved=fails))
     assert "the server does not come up with this drafter: before layer 0" in found.headline
     assert "does not come up" not in decide(sound(resolved=fails)).headline  # it came up
+
+
+@pytest.mark.parametrize(
+    ("columns", "ids", "told"),
+    [
+        (192, None, None),
+        (128, None, "SGLang makes its fc for 192, 3 states of 64, as the config names none"),
+        (192, [1, 3], "SGLang makes its fc for 128, 2 states of 64 by the ids of `eagle_config`"),
+        (200, None, "no multiple of the 64"),
+    ],
+)
+def test_an_fc_that_takes_other_states_than_are_captured_is_named_before_a_server_is_started(columns, ids, told):
+    named = {} if ids is None else {"eagle_config": {"eagle_aux_hidden_state_layer_ids": ids}}
+    draft = {"architectures": ["LlamaForCausalLMEagle3"], "hidden_size": 64, **named}
+    pair = configs(draft, {"architectures": [LLAMA], "hidden_size": 64, "num_hidden_layers": 8})
+    read = replace(rule("0.5.23", LLAMA), counts_states=True)
+    resolved = resolved_by(read, pair.draft_config, pair.target_config)
+    planned = replace(pair, fc_shape=(64, columns))
+    known = Known(planned=planned, resolved=resolved, source=Source(rule=read, target_config=pair.target_config))
+    found = decide(known)
+    assert found.causes == (() if told is None else ("loading",))
+    assert (told or "as many as are captured") in " ".join(item.summary for item in found.checks)
+    assert decide(replace(known, fed=fed())).causes == ()  # it came up
 
 
 def test_a_sound_pair_whose_speed_decides_nothing_is_sound():
