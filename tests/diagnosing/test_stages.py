@@ -154,6 +154,16 @@ def test_states_without_training_rows_are_named_by_the_rule() -> None:
         ("offline", dataclasses.replace(asked(), model=None), "both models"),
         ("capture", dataclasses.replace(asked(), model=None), "--model"),
         ("capture", dataclasses.replace(asked(prompts="bundled", heldout_prompts=None), samples={}), "give `--rows`"),
+        (
+            "capture",
+            dataclasses.replace(asked(draft=None, num_steps=None), draft=None),
+            "it takes the drafter's folder (--draft)",
+        ),
+        (
+            "serve",
+            dataclasses.replace(asked(draft=None, num_steps=None), draft=None),
+            "it takes the drafter's folder (--draft)",
+        ),
         ("replay", asked(), "no server told"),
     ],
 )
@@ -162,6 +172,13 @@ def test_why_a_stage_is_left_out(stage: str, about: Asked, words: str) -> None:
     planned = found.plan(about, CONFIG, Results())
     assert isinstance(planned, str)
     assert words in planned
+
+
+def test_a_server_that_is_up_has_its_drafter_whatever_is_named() -> None:
+    about = dataclasses.replace(asked(draft=None, attach_url="http://127.0.0.1:9"), draft=None)
+    for name in ("capture", "serve"):
+        (found,) = (item for item in STAGES if item.name == name)
+        assert not isinstance(found.plan(about, CONFIG, Results()), str)
 
 
 def test_an_id_that_leaves_no_room_for_the_stages() -> None:

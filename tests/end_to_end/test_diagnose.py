@@ -94,7 +94,16 @@ def test_the_first_look_names_the_override_and_all_is_told_again_without_the_hos
     python = home / "python-with-sglang"
     python.write_text(f'#!/bin/sh\nPYTHONPATH="{home}/packages" exec "{sys.executable}" "$@"\n')
     python.chmod(0o755)
-    shape = ("--num-steps=1", "--eagle-topk=1", "--num-draft-tokens=16", f"--server-python={python}")
+    shape = ("--num-steps=1", "--eagle-topk=1", "--num-draft-tokens=16")
+    with scene.laptop.toml.open("a") as file:  # whoever says so: the look reads the source of the server's own SGLang
+        file.write(f'[jobs.bench]\nserver_python = "{python}"\n')
+    try:
+        _first_look(scene, first, *shape)
+    finally:
+        scene.laptop.toml.write_text(scene.laptop.toml.read_text().partition("[jobs.bench]")[0])
+
+
+def _first_look(scene: Scene, first: Done, *shape: str) -> None:
     done = scene.diagnose("d1", *scene.words(), *shape)
     assert done.code == 0, done.err
     told = " ".join(done.out.split())
@@ -309,3 +318,18 @@ def test_a_test_that_was_killed_goes_on_with_what_it_finished(scene: Scene) -> N
     result = json.loads((runs / "k1.offline.2" / "result" / "standalone.json").read_text())
     assert result["resumed_from"] == "k1.offline"
     assert not any("measured anew" in json.dumps(line) for line in done.objects)
+
+
+@pytest.mark.slow
+def test_no_fix_is_applied_where_the_trainers_word_speaks_against_what_reads_best(scene: Scene) -> None:
+    """It surely reads [layer 2, layer 4, layer 5]; no folder is written, and what contradicts is told."""
+    draft = scene.story / "drafter_contradicted"
+    shutil.copytree(scene.story / "drafter_std", draft)
+    words = (*scene.words(str(draft)), "--trained=embed,2,4", "--server-python=/no/such/python", "--apply")
+    done = scene.diagnose("x1", *words, "--json")
+    told = done.objects[-1]
+    assert done.code == 5, done.err
+    assert (told["certain"], told["fix"], told["applied"]) == (False, None, None)
+    assert told["place"]["trainer"]["answer"] == "contradicts"
+    assert "there is nothing to apply" in str(told["not_applied"])
+    assert [path.name for path in scene.story.glob("drafter_contradicted*")] == [draft.name]

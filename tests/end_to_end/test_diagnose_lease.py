@@ -81,7 +81,11 @@ def test_one_lease_for_all_stages_also_when_the_laptop_goes_and_comes(scene: Sce
         assert scene.holders() == {"GPU-aaaa": "l1.hold"}
         top = scene.laptop.run("hosts", "top", "gpu1").out
         first.send_signal(signal.SIGINT)
-        assert scene.laptop.finish(first).code == 9
+        left = scene.laptop.finish(first)
+        assert left.code == 9
+        # Of the diagnosis, not of the one stage that was looked at.
+        said = "the same command, or `eagle3-remote diagnose --host gpu1 --run-id l1`, goes on with the diagnosis"
+        assert said in " ".join(left.err.split())
         assert phase(scene.host, "l1.hold") == "running"
         again = scene.laptop.start(*words)
     done = scene.laptop.finish(again)
