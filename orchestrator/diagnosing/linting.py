@@ -75,7 +75,6 @@ def planned_of(asked: Asked, config: Config, facts: WiringFacts | None) -> Plann
         draft_config=None if facts is None else facts.draft_config,
         target_config=None if facts is None else facts.target_config,
         fc_shape=None if facts is None else facts.fc_shape,
-        fc_shape=None if facts is None else facts.fc_shape,
     )
 
 
