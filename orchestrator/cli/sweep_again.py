@@ -102,14 +102,14 @@ def resume(
 
 
 @click.command()
-@click.option("--blocks", type=click.IntRange(2, 100), default=3, show_default=True, help="Fresh starts of each.")
+@click.option("--blocks", type=click.IntRange(3, 100), default=3, show_default=True, help="Fresh starts of each.")
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Of the blocks' orders.")
 @again_options()
 def confirm(*, blocks: int, seed: int, **asked: Any) -> None:
     """Measure a sweep's best three configurations afresh beside plain decoding; only that recommends one.
 
-    The best three over all loads, and the best of each load. The best of many looks better than it is, so the runs
-    that chose it do not judge it.
+    The best three over all loads, and the best of each load, but for those surely slower than plain decoding. The best
+    of many looks better than it is, so the runs that chose it do not judge it.
     """
     if many.is_many(asked["run_id"], asked["host_name"]):
         raise UsageError(

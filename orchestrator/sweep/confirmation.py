@@ -33,17 +33,22 @@ class Recommended:
 def best_configurations(table: SweepTable, most: int = BEST) -> tuple[str, ...]:
     """Their settings as JSON: the best over all loads, of those soundly measured at each, then the others of one load.
 
-    A point that was left out or failed at one load is no worse for that at another.
+    A point that was left out or failed at one load is no worse for that at another. What was surely slower than plain
+    decoding wherever it was measured is none of them, unless all were: then the best of these is.
     """
     gains: dict[str, dict[str, float]] = {}
+    slower: dict[str, bool] = {}
     for row in table.rows:
         gain = None if row.point.is_baseline else _gain(row)
         if gain is not None:
-            gains.setdefault(load_of(row.point), {})[configuration(row.point)] = gain
+            name = configuration(row.point)
+            gains.setdefault(load_of(row.point), {})[name] = gain
+            slower[name] = slower.get(name, True) and _is_slower(row)
     loads = {load_of(point) for point in table.job.points if not point.is_baseline}
     everywhere = [name for name in next(iter(gains.values()), {}) if all(name in gains.get(load, {}) for load in loads)]
     whole = sorted(everywhere, key=lambda name: -sum(some[name] for some in gains.values()))[:most]
-    return tuple(dict.fromkeys((*whole, *(max(some, key=lambda name: some[name]) for some in gains.values()))))
+    best = tuple(dict.fromkeys((*whole, *(max(some, key=lambda name: some[name]) for some in gains.values()))))
+    return tuple(name for name in best if not slower[name]) or best[:1]
 
 
 def confirm(job: SweepJob, sweep_id: str, chosen: Sequence[str], *, blocks: int, seed: int) -> SweepJob:
@@ -96,6 +101,10 @@ def _gain(row: Row) -> float | None:
     """The logarithm of its speed-up; None = not soundly measured."""
     change = None if row.against_plain is None or row.invalid else row.against_plain.change.value
     return None if change is None or change <= -1 else math.log1p(change)
+
+
+def _is_slower(row: Row) -> bool:
+    return row.against_plain is not None and row.against_plain.verdict == "regressed"
 
 
 def unit_of(unit_id: str, block: int, points: Sequence[SweepPoint]) -> SweepUnit:
