@@ -235,5 +235,7 @@ class BenchResult(Record):
     named_target: FolderFacts | None = None
     """The folder that a server that was up names, as it lies on this host now; None = none here, or an older record."""
     named_draft: FolderFacts | None = None
+    asked_draft: FolderFacts | None = None
+    """The drafter that a server that was up was asked about; None = none was named, or an older record."""
     seconds: float
     warnings: tuple[str, ...] = ()

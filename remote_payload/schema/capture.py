@@ -91,6 +91,8 @@ class CaptureResult(Record):
     server: ServerFacts | None = None
     draft: FolderFacts | None = None
     """The drafter's folder as served; of a server that was up the one that it names, as it lies on this host now."""
+    asked_draft: FolderFacts | None = None
+    """The drafter that a server that was up was asked about; None = a server of ours, or an older record."""
     hidden_size: int | None = None
     """Width of one state."""
     width: int | None = None

@@ -39,9 +39,21 @@ def own_folder(job: BenchJob, given: str | None) -> FolderFacts | None:
     return folder_facts(path_of(job, given))
 
 
+def asked_folder(job: BenchJob, given: str | None) -> FolderFacts | None:
+    """Of a folder that a server that was up is asked about; its path alone where it is none of this host."""
+    if given is None or job.attach_url is None:
+        return None
+    path = path_of(job, given)
+    return folder_facts(path) if _is_here(job) and Path(path).is_dir() else FolderFacts(path=path)
+
+
 def named_folder(job: BenchJob, told: object) -> FolderFacts | None:
     """Of a folder that a server that was up names, where it is one of this host."""
-    here = urlsplit(job.attach_url or "").hostname in LOOPBACK and not job.exec_prefix
-    if not here or not isinstance(told, str) or not Path(told).is_dir():
+    if not _is_here(job) or not isinstance(told, str) or not Path(told).is_dir():
         return None
     return folder_facts(told)
+
+
+def _is_here(job: BenchJob) -> bool:
+    """Whether the server that was up is one of this host, with this host's root."""
+    return urlsplit(job.attach_url or "").hostname in LOOPBACK and not job.exec_prefix

@@ -20,7 +20,7 @@ from remote_payload.schema.record import to_json
 from remote_payload.schema.waiting import LEASED
 from remote_payload.sglang_bench import workload
 from remote_payload.sglang_bench.attached import attach
-from remote_payload.sglang_bench.folders import DRAFT, named_folder, own_folder, require_folders
+from remote_payload.sglang_bench.folders import DRAFT, asked_folder, named_folder, own_folder, require_folders
 from remote_payload.sglang_bench.gpu_memory import LOOK
 from remote_payload.sglang_bench.harness import Harness, require_text
 from remote_payload.sglang_bench.installed import installed_sglang
@@ -171,6 +171,7 @@ class _Bench:
             draft=self._draft,
             named_target=self._named_target,
             named_draft=self._named_draft,
+            asked_draft=asked_folder(self._job, self._job.draft),
             seconds=time.monotonic() - began_s,
             warnings=tuple(self._journal.warnings),
         )

@@ -41,6 +41,7 @@ def fed_of(found: CaptureResult, run_id: str, trained: tuple[int, ...] | None = 
         draft=None if told is None else str(told),
         draft_weights=None if found.draft is None else found.draft.weights_sha256,
         draft_tensors=None if found.draft is None else found.draft.tensors_sha256,
+        asked_draft=found.asked_draft,
     )
 
 

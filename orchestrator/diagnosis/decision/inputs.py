@@ -15,6 +15,7 @@ from orchestrator.diagnosis.served import ServedDiagnosis
 from orchestrator.diagnosis.verdict import WiringVerdict, is_poor
 from orchestrator.diagnosis.wiring import judge
 from remote_payload.schema.bench import BenchResult, RequestSample
+from remote_payload.schema.folder import FolderFacts
 
 SplitName = Literal["train", "held-out"]
 SPLITS: tuple[SplitName, ...] = ("train", "held-out")
@@ -150,6 +151,8 @@ class Fed:
     """sha256 of samples of the weights in it."""
     draft_tensors: str | None = None
     """The same of its tensors by name, whatever files they lie in."""
+    asked_draft: FolderFacts | None = None
+    """The drafter that it was asked about, where it was up already."""
     changed: tuple[Changed | None, ...] = ()
     """What is made of each state's numbers; None = nothing. Empty as a whole where that holds of all."""
 

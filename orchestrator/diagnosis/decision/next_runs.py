@@ -151,7 +151,8 @@ def _server(known: Known, flags: Mapping[str, str]) -> list[tuple[str, str]]:
 def _draft(known: Known) -> str:
     if known.offline is not None:
         return known.offline.measured.result.checkpoint.draft
-    return _served_path(known, "speculative_draft_model_path") or "DRAFT"
+    asked = None if known.served is None else known.served.result.asked_draft  # whatever that server serves instead
+    return asked.path if asked is not None else _served_path(known, "speculative_draft_model_path") or "DRAFT"
 
 
 def _target(known: Known) -> str:

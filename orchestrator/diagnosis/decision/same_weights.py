@@ -34,16 +34,25 @@ class Model:
     by: str
     """What told, in words."""
     evidence: tuple[Evidence, ...]
+    held: str = "was tested"
+    """What `tested` was: of a server that was up, where nothing was tested, what it was asked for."""
 
 
 def models(known: Known) -> Iterator[Model]:
-    """Both, where there is a test and a speculating server; first the drafter."""
-    if known.offline is None or known.served is None:
+    """Both, where there is a test and a speculating server; first the drafter.
+
+    Without a test the drafter that a server that was up was asked for; its target is looked at before it is asked.
+    """
+    if known.served is None:
         return
-    tested, result = known.offline.measured.result, known.served.result
+    result = known.served.result
     server = next((one for one in result.servers if one.side == "spec"), None)
     if server is None:
         return
+    if known.offline is None:
+        yield from _asked_for(result.asked_draft, result.named_draft, effective(server, "speculative_draft_model_path"))
+        return
+    tested = known.offline.measured.result
     attached = server.attached
     yield _model(
         "drafter",
@@ -60,13 +69,21 @@ def models(known: Known) -> Iterator[Model]:
 
 
 def captured_model(known: Known) -> Model | None:
-    """The drafter of the server that returned its states; None = no test, no capture, or it does not tell."""
+    """The drafter of the server that returned its states; None = it does not tell, or nothing is held against it."""
     fed, test = known.fed, known.offline
-    if fed is None or test is None or fed.draft is None:
+    if fed is None or fed.draft is None:
         return None
-    tested = test.measured.result
     folder = FolderFacts(path=fed.draft, weights_sha256=fed.draft_weights, tensors_sha256=fed.draft_tensors)
+    if test is None:
+        return next(_asked_for(fed.asked_draft, folder, fed.draft), None)
+    tested = test.measured.result
     return _model("drafter", (tested.checkpoint.draft, fed.draft), (tested.draft, folder), attached=False)
+
+
+def _asked_for(asked: FolderFacts | None, named: FolderFacts | None, told: object) -> Iterator[Model]:
+    """The drafter that a server that was up was asked for, beside the one that it names; none: nobody asked."""
+    if asked is not None:
+        yield _model("drafter", (asked.path, told), (asked, named), attached=True, held="was asked for")
 
 
 def _model(
@@ -75,6 +92,7 @@ def _model(
     folders: tuple[FolderFacts | None, FolderFacts | None],
     *,
     attached: bool,
+    held: str = "was tested",
 ) -> Model:
     """Tested first, in both; a server that we started and that tells no path serves what it was asked for."""
     tested, served = ("not told" if path is None else str(path) for path in paths)
@@ -86,11 +104,11 @@ def _model(
     else:
         answer = "same" if _is_one_path(tested, served) else "unknown"
         by = "by the paths alone: whether both hold the same weights is not known"
-    lines = [Evidence(name=f"{what} that was tested", value=tested), Evidence(name=f"{what} as served", value=served)]
-    for name, digest in zip(("tested", "served"), digests, strict=True):
+    lines = [Evidence(name=f"{what} that {held}", value=tested), Evidence(name=f"{what} as served", value=served)]
+    for name, digest in zip((held.removeprefix("was "), "served"), digests, strict=True):
         if digest is not None:
             lines.append(Evidence(name=f"its weights as {name}, sha256 of samples", value=digest[:SHOWN]))
-    return Model(what=what, answer=answer, tested=tested, served=served, by=by, evidence=tuple(lines))
+    return Model(what=what, answer=answer, tested=tested, served=served, by=by, evidence=tuple(lines), held=held)
 
 
 def _digests(folders: tuple[FolderFacts | None, FolderFacts | None]) -> tuple[tuple[str | None, str | None], str]:
@@ -122,7 +140,7 @@ def _hub_name(path: str) -> str:
 def other_words(known: Known) -> str | None:
     """Why no walk of the test foretells what was served; None = as far as is known, the weights are those tested."""
     other = next((model for model in models(known) if model.answer == "other"), None)
-    return None if other is None else f"the server serves another {other.what} than the one that was tested"
+    return None if other is None else f"the server serves another {other.what} than the one that {other.held}"
 
 
 def weights_results(known: Known, signals: Sequence[Signal]) -> tuple[CheckResult, ...]:
@@ -135,8 +153,8 @@ def weights_results(known: Known, signals: Sequence[Signal]) -> tuple[CheckResul
         elif model.answer == "unknown" and not as_foretold:
             found.append(
                 WEIGHTS.cannot_tell(
-                    f"whether the server serves the {model.what} that was tested is not known: {model.served} is "
-                    f"served, {model.tested} was tested ({model.by})",
+                    f"whether the server serves the {model.what} that {model.held} is not known: {model.served} is "
+                    f"served, {model.tested} {model.held} ({model.by})",
                     needs=f"`run standalone` and `run bench` on one folder of the {model.what}, on the server's host",
                     evidence=model.evidence,
                 )
@@ -146,7 +164,7 @@ def weights_results(known: Known, signals: Sequence[Signal]) -> tuple[CheckResul
 
 def _other(model: Model) -> CheckResult:
     return WEIGHTS.finding(
-        f"the server serves another {model.what} than the one that was tested: {model.served}, not {model.tested} "
+        f"the server serves another {model.what} than the one that {model.held}: {model.served}, not {model.tested} "
         f"({model.by})",
         severity="fatal",
         cause="parameters",
@@ -173,7 +191,7 @@ def doubted(known: Known, signal: Signal) -> Signal:
     reason = "it is another" if other is not None else "whether it is the same is not known"
     result = FORETOLD.cannot_tell(
         f"{signal.results[0].summary}; no fault of the engine is concluded from it: {model.served} is served, "
-        f"{model.tested} was tested as the {model.what}, and {reason}",
+        f"{model.tested} {model.held} as the {model.what}, and {reason}",
         needs=f"the {model.what} that is served, tested",
         evidence=(*model.evidence, *signal.results[0].evidence),
     )
@@ -188,7 +206,7 @@ def doubted_states(known: Known, signal: Signal) -> Signal:
     is_other = model.answer == "other"
     reason = "serves another drafter than the one" if is_other else "may serve another drafter than the one"
     result = WEIGHTS.cannot_tell(
-        f"the server that returned its states {reason} that was tested: {model.served}, not {model.tested} "
+        f"the server that returned its states {reason} that {model.held}: {model.served}, not {model.tested} "
         f"({model.by})",
         needs=f"`run capture` on {model.tested}, or `run standalone` on {model.served}",
         evidence=model.evidence,

@@ -28,7 +28,7 @@ from remote_payload.served_capture.installed_source import installed_rule
 from remote_payload.served_capture.method import Method, choose
 from remote_payload.sglang_bench import workload
 from remote_payload.sglang_bench.attached import attach
-from remote_payload.sglang_bench.folders import DRAFT, named_folder, own_folder, require_folders
+from remote_payload.sglang_bench.folders import DRAFT, asked_folder, named_folder, own_folder, require_folders
 from remote_payload.sglang_bench.progress import Journal, Report
 from remote_payload.sglang_bench.prompt import Prompt
 from remote_payload.sglang_bench.server import Running
@@ -130,6 +130,7 @@ class _Capture:
             server=facts,
             sglang_version=result.sglang_version or _told(facts, "version"),
             draft=self._draft_folder(facts),
+            asked_draft=asked_folder(self._job.bench(()), self._job.draft),
             width=self._width,
             served=self._identifier.found() if self._identifier.rows else (),
             compared_rows=self._identifier.rows,

@@ -178,3 +178,38 @@ def test_a_test_of_before_says_nothing_against_it() -> None:
     known = pair(sound())
     assert [model.answer for model in models(known)] == ["same", "same"]
     assert list(models(replace(known, offline=None))) == []
+
+
+def attached_to(path: str, asked: str | None = TESTED, digests: tuple[str, str] | None = None) -> Known:
+    """A server that was up, asked about one drafter, that names another folder; nothing was tested or captured."""
+    known = pair(sound(), path=path, attached=True)
+    assert known.served is not None
+    ours, theirs = digests or (None, None)
+    result = replace(
+        known.served.result,
+        asked_draft=None if asked is None else FolderFacts(path=asked, weights_sha256=ours),
+        named_draft=FolderFacts(path=path, weights_sha256=theirs),
+    )
+    return Known(served=replace(known.served, result=result))
+
+
+def test_a_server_that_was_up_is_held_against_the_drafter_that_it_was_asked_about() -> None:
+    other = decide(attached_to(OTHER, digests=("aa", "bb")))
+    assert (other.verdict, other.place["arguments"]) == ("parameters", "changed")
+    assert f"another drafter than the one that was asked for: {OTHER}, not {TESTED}" in other.headline
+    runs = [run for run in other.next_runs if "--draft" in run.command]
+    assert runs
+    assert all(run.command[run.command.index("--draft") + 1] == TESTED for run in runs)
+    unknown = decide(attached_to(OTHER))
+    assert (unknown.causes, unknown.place["arguments"]) == ((), "unknown")
+    assert f"{OTHER} is served, {TESTED} was asked for" in " ".join(unknown.also)
+    for same in (attached_to(OTHER, digests=("aa", "aa")), attached_to(f"{TESTED}/"), attached_to(OTHER, None)):
+        assert decide(same).place["arguments"] == "as_asked"
+
+
+def test_states_of_another_drafter_than_the_one_that_was_asked_about_prove_nothing() -> None:
+    states = replace(fed(FED_WRONG), draft=OTHER, draft_weights="bb")
+    found = decide(Known(fed=replace(states, asked_draft=FolderFacts(path=TESTED, weights_sha256="aa"))))
+    assert (found.place["fed"], found.causes) == ("open", ("parameters",))
+    assert f"another drafter than the one that was asked for: {OTHER}, not {TESTED}" in found.headline
+    assert "wiring" in decide(Known(fed=states)).causes

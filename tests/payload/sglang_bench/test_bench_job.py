@@ -116,10 +116,14 @@ def test_what_a_server_that_was_up_names_is_told_by_content(bench: Bench, tmp_pa
     (draft / "config.json").write_text("{}")
     (draft / "pytorch_model.bin").write_bytes(bytes(5000))
     bench.server.info["speculative_draft_model_path"] = str(draft)
-    result = bench.run(max_prompts=1, requests=1)
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "pytorch_model.bin").write_bytes(bytes(4000))
+    result = bench.run(max_prompts=1, requests=1, draft=str(mine))
     assert result.named_draft == folder_facts(str(draft))
     assert result.named_draft.weights_sha256 is not None
     assert (result.draft, result.target, result.named_target) == (None, None, None)  # /models/target is not here
+    assert result.asked_draft == folder_facts(str(mine))
 
 
 @pytest.mark.parametrize(
