@@ -59,4 +59,4 @@ def review(store: Store, record: RunRecord, question: Question | None = None) ->
 def _captured(result: CaptureResult, record: RunRecord) -> CaptureReport:
     job = job_from_json(record.spec.job_json)
     assert isinstance(job, CaptureJob)
-    return report_capture(result, job.trained, draft=job.draft, model=job.model)
+    return report_capture(result, job.trained, draft=job.draft, model=job.model, host=record.host.name)

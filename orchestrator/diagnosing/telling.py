@@ -17,7 +17,10 @@ from orchestrator.report.diff_markdown import diff_markdown
 from orchestrator.report.diff_text import diff_text
 from orchestrator.report.redaction import Redaction
 
-TELLS = {"capture": "what the running server feeds", "serve": "what it accepts and how fast it is"}
+TELLS = {
+    "capture": "what the running server feeds",
+    "serve": "what it accepts, how fast it is and what its template makes of messages (K16)",
+}
 """Stages that a certain cause spares, and what they would have told."""
 SCREEN_LINES = MOST_LINES - 1
 """Of a decision and its stages, but for the empty line between them."""

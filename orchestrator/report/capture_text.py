@@ -1,5 +1,6 @@
 """The report on a capture as a text: what is fed, what the source says of it, what rows were made."""
 
+import shlex
 import textwrap
 from dataclasses import dataclass
 
@@ -27,13 +28,15 @@ class CaptureReport:
     draft: str | None
     """The drafter's folder on the host, for the command that tests it on the rows that were made."""
     model: str | None
+    host: str = "HOST"
+    """As this laptop names it, for the same."""
 
 
 def report_capture(
-    result: CaptureResult, trained: tuple[int, ...] | None, *, draft: str | None, model: str | None
+    result: CaptureResult, trained: tuple[int, ...] | None, *, draft: str | None, model: str | None, host: str
 ) -> CaptureReport:
     """Judge a capture; `trained` are the states that the drafter was trained on, None where nobody said."""
-    return CaptureReport(result=result, diagnosis=judge_capture(result, trained), draft=draft, model=model)
+    return CaptureReport(result=result, diagnosis=judge_capture(result, trained), draft=draft, model=model, host=host)
 
 
 def capture_blocks(report: CaptureReport, width: int, *, verbose: bool) -> list[list[str]]:
@@ -103,11 +106,12 @@ def _made(report: CaptureReport, width: int) -> list[str]:
     heldout = next((split for split in report.result.made if split.split == "heldout" and split.rows), None)
     if heldout is not None and report.draft is not None and report.model is not None:
         states = [state for state in report.diagnosis.states if state is not None]
-        labels = ""
+        labels: list[str] = []
         if states and len(states) == len(report.diagnosis.states):
-            labels = f" --states {','.join('embed' if state == 0 else str(state) for state in states)}"
-            labels += "" if 0 in states else " --add-embedding"
-        words = f"run standalone --draft {report.draft} --target {report.model} --rows {heldout.folder}{labels}"
-        lines.append(("next", f"test the drafter on them: {words}"))
+            labels = ["--states", ",".join("embed" if state == 0 else str(state) for state in states)]
+            labels += [] if 0 in states else ["--add-embedding"]
+        words = ["eagle3-remote", "run", "standalone", "--host", report.host, "--draft", report.draft]
+        words += ["--target", report.model, "--rows", heldout.folder, *labels]
+        lines.append(("next", f"test the drafter on them: {shlex.join(words)}"))
     lines += [("warning", text) for text in report.result.warnings]
     return labelled(lines, width) if lines else []

@@ -175,7 +175,7 @@ def test_the_report_names_states_rule_and_rows() -> None:
                          skipped=("prompt 2 greedy: no whole answer",)),)  # fmt: skip
     result = fed(2, 4, 5, made=made)
     told = judge_capture(result, trained=(0, 2, 4))
-    report = CaptureReport(result=result, diagnosis=told, draft="/d", model="/t")
+    report = CaptureReport(result=result, diagnosis=told, draft="/my d", model="/t", host="gpu1")
     lines = [line for block in capture_blocks(report, 100, verbose=False) for line in block]
     text = "\n".join(lines)
     assert lines[0].startswith("SGLang feeds [layer 2, layer 4, layer 5]; the drafter was trained on")
@@ -184,7 +184,8 @@ def test_the_report_names_states_rule_and_rows() -> None:
     assert "the server agrees" in text
     text = " ".join(text.split())  # long lines are wrapped
     assert "3 of 4 rows, 90 tokens: /runs/x/captured/heldout" in text
-    assert "--rows /runs/x/captured/heldout" in text
+    command = "eagle3-remote run standalone --host gpu1 --draft '/my d' --target /t --rows /runs/x/captured/heldout"
+    assert f"{command} --states 2,4,5 --add-embedding" in text  # as it is typed: the states that are fed lack it
     assert max(map(len, lines)) <= 100
 
 

@@ -111,7 +111,8 @@ def _first_look(scene: Scene, first: Done, *shape: str) -> None:
     assert "asked for 16 draft tokens, the server will run with 2" in told
     assert "the server does not come up with this drafter: before layer 0 there is no residual to add" in told
     assert "--speculative-num-draft-tokens 2" in told
-    assert "not known yet: what the running server feeds, what it accepts and how fast it is, whether" in told
+    served = "what it accepts, how fast it is and what its template makes of messages (K16)"
+    assert f"not known yet: what the running server feeds, {served}, whether" in told
     assert len(done.out.splitlines()) <= 24
 
     again = json.loads(scene.laptop.run("report", "--diagnosis", "d1", "--format", "json").out)

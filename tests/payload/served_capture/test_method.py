@@ -57,6 +57,8 @@ def test_a_long_row_is_prefilled_in_one_piece() -> None:
         ({"layer_ids": (1,)}, "without a `draft`"),
         ({"draft": None, "layer_ids": (-1, 3)}, "0 or more"),
         ({"rows": None, "prompts": "/p", "states": (0,)}, "label the captured states of `rows`"),
+        ({"rows": None, "states": (0,)}, "label the captured states of `rows`: give their folder"),  # not prompts
+        ({"rows": None, "merged": "/m"}, "`merged` belongs to `rows`: give their folder"),
         ({"trained": (0, 0)}, "different HF hidden_states"),
         ({"prompts": "bundled"}, "JSONL file of token ids"),
         ({"max_tokens": 0}, "1 to"),
