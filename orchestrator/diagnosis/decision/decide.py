@@ -30,7 +30,10 @@ from orchestrator.diagnosis.served_pairs import OUTPUTS
 ORDER: tuple[Cause, ...] = ("loading", "wiring", "data", "engine", "parameters", "generalization", "economics")
 """Of findings of one severity: what must be mended before the next can be judged comes first."""
 ACCEPTANCE: tuple[Cause, ...] = ("loading", "wiring", "data", "engine", "generalization")
-"""Causes that explain an accept length; after one of them there is no need to look further for the verdict."""
+"""Causes that explain an accept length; after one of them there is no need to look further for the verdict.
+
+That no accept length pays is sure only where nothing is left that would raise it.
+"""
 
 
 def decide(known: Known) -> Decision:
@@ -46,7 +49,7 @@ def decide(known: Known) -> Decision:
         *foreseen_pays(known),
     )
     if place_of(signals)["heldout"] == "unknown":
-        signals = (*(item for item in signals if item.axis != "heldout"), *served_gap(known))
+        signals = (*(item for item in signals if item.axis != "heldout"), *served_gap(known, signals))
     place = place_of(signals)
     rows = rows_at(place)
     checks = (*foreseen_checks(known), *serving_checks(known), *drift_checks(known), *captured_results(known),
@@ -56,7 +59,8 @@ def decide(known: Known) -> Decision:
     runs = next_runs(known, rows)
     doubtful = any(row.doubts for row in rows)
     healthy = not causes and any(row.kind == "healthy" for row in rows)
-    explained = any(cause in ACCEPTANCE for cause in causes) or not any(row.essential for row in rows)
+    complete = not any(row.essential for row in rows)
+    explained = complete or (any(cause in ACCEPTANCE for cause in causes) and place["pays"] != "loses")
     sound = not causes and any(row.kind == "sound" for row in rows)
     verdict: Verdict = "healthy" if healthy else causes[0] if causes else "sound" if sound else "cannot_tell"
     return Decision(

@@ -1,8 +1,9 @@
 """K15: the accept length above which speculation pays, with its interval, and whether a mended drafter reaches it.
 
 Speculation pays where the accept length is above the step cost r = AL / S, measured on both sides at the lowest load. A
-mended length is the walk's of the best reading, on the served text where that was walked. It is unpaired with r, so
-only intervals that do not overlap decide. r belongs to this number of steps: what another number costs is not known.
+mended length is the walk's of the best reading, on the served text where that was walked (see `mending`). It is
+unpaired with r, so only intervals that do not overlap decide. r belongs to this number of steps: what another number
+costs is not known. Beside a fault without a measured mended length, whether it pays is not known before it is mended.
 """
 
 from collections.abc import Iterator
@@ -10,11 +11,10 @@ from dataclasses import dataclass
 
 from orchestrator.compare.prediction import Prediction, predict
 from orchestrator.compare.served import Draft, PairedLoad
-from orchestrator.compare.stats import Estimate, bounded, pooled_ratio
+from orchestrator.compare.stats import bounded
 from orchestrator.diagnosis.decision.axes import Answer, Signal
-from orchestrator.diagnosis.decision.inputs import SPLITS, Known, Served
-from orchestrator.diagnosis.decision.offline_axes import weighty
-from orchestrator.diagnosis.decision.served_axes import served_signals
+from orchestrator.diagnosis.decision.inputs import Known, Served
+from orchestrator.diagnosis.decision.mending import Mending, mending_of
 from orchestrator.diagnosis.finding import CheckResult, Evidence, Subject, figure
 from orchestrator.diagnosis.served_verdict import ServedVerdict
 
@@ -30,12 +30,8 @@ class Economics:
 
     load: PairedLoad
     draft: Draft
-    mended: Estimate | None
-    """Accept length of the best reading; None = not foretold, or the served one is the best."""
-    how: str = ""
-    """What belongs to the definition of `mended`."""
-    to_mend: bool
-    """Whether a fault is known that lowers the accept length."""
+    mending: Mending
+    """What lowers the accept length, and what it would be without."""
     foretold: Prediction | None
     """The best reading at every depth by a known step cost; None = nobody said what a step costs."""
 
@@ -47,12 +43,21 @@ class Economics:
             return "open"
         if pairing.pays is not False:
             return "pays" if pairing.pays else "open"
-        low, high = pairing.step_cost_low, pairing.step_cost_high
+        if self.mending.is_other_drafter:
+            return "until_mended"  # the step cost is another drafter's
+        low = pairing.step_cost_low
         if low is not None and ceiling is not None and low >= ceiling:
             return "cannot"
-        mended = self.mended
+        return self._mended() if self.mending.faults else "loses"
+
+    def _mended(self) -> Answer:
+        """Beside a fault that lowers the accept length: what is served is below r, and a mended one may be above."""
+        low, high = self.load.pairing.step_cost_low, self.load.pairing.step_cost_high
+        if not self.mending.is_measurable:
+            return "until_mended"
+        mended = self.mending.length
         if mended is None or mended.low is None or mended.high is None or low is None or high is None:
-            return "mend_open" if self.to_mend else "loses"
+            return "mend_open"
         if mended.low > high:
             return "mendable"
         return "loses" if mended.high < low else "mend_open"
@@ -65,27 +70,7 @@ def economics(known: Known) -> Economics | None:
         return None
     pairs = served.figures.pairs
     lowest = min(pairs, key=lambda item: (item.spec.concurrency is None, item.spec.concurrency or 0))
-    lost = any(signal.answer in ("below", "little_below") for signal in served_signals(known))
-    to_mend = lost or _is_to_be_mended(known)
-    return Economics(
-        load=lowest,
-        draft=served.figures.draft,
-        mended=mended_length(known, lost=lost) if to_mend else None,
-        how=next((told.how for split in SPLITS if (told := known.foretold(split, "best")) is not None), ""),
-        to_mend=to_mend,
-        foretold=every_depth(known),
-    )
-
-
-def _is_to_be_mended(known: Known) -> bool:
-    """Whether the drafter's own files, its feeding or its computing have a fault that lowers the accept length."""
-    offline, fed = known.offline, known.fed
-    if fed is not None and known.trained is not None and (fed.states != known.trained or fed.changed):
-        return True
-    if offline is None:
-        return False
-    broken = any(item.cause == "loading" and weighty(item) for item in offline.diagnosis.findings)
-    return broken or offline.wiring.best is not offline.wiring.declared
+    return Economics(load=lowest, draft=served.figures.draft, mending=mending_of(known), foretold=every_depth(known))
 
 
 def every_depth(known: Known) -> Prediction | None:
@@ -113,24 +98,6 @@ def depth_words(found: Prediction) -> str:
     return f"by r = {cost.words} ({cost.source or 'given'}) {told[found.pays]}: at best {best}, read as it reads best"
 
 
-def mended_length(known: Known, *, lost: bool) -> Estimate | None:
-    """What the best reading would accept with as many steps: on served text, held-out first, else on its own rows.
-
-    `lost`: whether the server loses drafts; then only what was walked of the served text tells.
-    """
-    steps = None if known.served is None else known.served.figures.draft.depth
-    offline = known.offline
-    for split in reversed(SPLITS):
-        found = known.foretold(split, "best")
-        if found is not None and found.requests and steps is not None:
-            sums = [(item.verifies + item.accepted, item.verifies) for item in found.requests]
-            return bounded(pooled_ratio([a for a, _ in sums], [b for _, b in sums]), 1, steps + 1)
-    if offline is None or lost:
-        return None
-    figures = offline.wiring.best.figures
-    return figures.accept_length_walk if figures.steps == steps else None
-
-
 def pays_signals(known: Known) -> Iterator[Signal]:
     """Whether speculation pays; none where it was not measured on both sides."""
     served, found = known.served, economics(known)
@@ -148,14 +115,18 @@ def _result(found: Economics, served: Served) -> CheckResult:
     answer, evidence = found.answer, _evidence(found)
     if answer == "pays":
         return ECONOMICS.passed(f"faster than plain decoding, {_speed(found)}; {break_even_words(found)}", evidence)
+    faults = " and ".join(found.mending.faults)
+    if answer == "until_mended":
+        text = f"measured {_speed(found)}: whether speculation pays is not known until this is mended: {faults}"
+        return ECONOMICS.cannot_tell(text, needs="the benchmark once more, mended", evidence=evidence)
     if answer == "mend_open":
-        text = f"{break_even_words(found)}; measured {_speed(found)}: whether it pays once mended is open"
+        text = f"{break_even_words(found)}; measured {_speed(found)}: whether it pays once mended ({faults}) is open"
         needs = "the walk of the best reading over what is served, more repeats and prompts"
         return ECONOMICS.cannot_tell(text, needs=needs, evidence=evidence)
     if answer == "open":
         return ECONOMICS.cannot_tell(f"{_speed(found)}: {_undecided(found)}", needs="more --repeats", evidence=evidence)
     if answer == "mendable":
-        mended = 0.0 if found.mended is None else found.mended.value or 0.0
+        mended = 0.0 if found.mending.length is None else found.mending.length.value or 0.0
         return ECONOMICS.passed(
             f"it would pay once mended, at accept length {mended:.2f}: {break_even_words(found)}", evidence
         )
@@ -188,8 +159,9 @@ def break_even_words(found: Economics) -> str:
     now = "unknown" if pairing.accept_length is None else f"{pairing.accept_length:.2f}"
     ceiling = "" if found.draft.ceiling is None else f", at most {found.draft.ceiling} with this draft"
     mended = ""
-    if found.mended is not None and found.mended.value is not None and found.answer != "mendable":
-        mended = f", {found.mended.value:.2f} foretold once mended"
+    told = found.mending.length
+    if told is not None and told.value is not None and found.answer != "mendable":
+        mended = f", {told.value:.2f} foretold once mended {found.mending.where}"
     pays = "pays above" if found.answer in ("pays", "mendable", "mend_open") else "cannot pay below"
     return f"speculation {pays} accept length {at} at this step cost (now {now}{ceiling}{mended})"
 
@@ -239,7 +211,10 @@ def _evidence(found: Economics) -> tuple[Evidence, ...]:
         figure("speed-up over plain decoding, by repeat", pairing.speedup, ""),
     ]
     if acceptance is not None:
-        parts.insert(1, figure("accept length, served", acceptance.accept_length, "tokens"))
-    if found.mended is not None:
-        parts.append(figure(f"accept length foretold of the best reading{found.how}", found.mended, "tokens"))
+        depth = found.draft.depth
+        length = acceptance.accept_length if depth is None else bounded(acceptance.accept_length, 1, depth + 1)
+        parts.insert(1, figure("accept length, served", length, "tokens"))
+    if found.mending.length is not None:
+        name = f"accept length foretold of the best reading{found.mending.how}"
+        parts.append(figure(name, found.mending.length, "tokens"))
     return tuple(parts)

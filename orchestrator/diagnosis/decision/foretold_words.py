@@ -33,6 +33,16 @@ def as_predicted(found: Compared) -> CheckResult:
     return FORETOLD.passed(f"{numbers(found)}: as predicted", evidence_of(found))
 
 
+def differs(found: Compared) -> CheckResult:
+    """In float32 neither as foretold nor surely less: what the server does with these requests is in doubt."""
+    ways = f"{found.lower} lower, {found.higher} higher"
+    return FORETOLD.cannot_tell(
+        f"{numbers(found)} ({ways}), though in float32 the walk and the server are the same",
+        needs="the benchmark once more, on a GPU with TF32 off on both sides; the same requests again are the engine's",
+        evidence=evidence_of(found),
+    )
+
+
 def differing(found: Compared) -> tuple[CheckResult, ...]:
     """In float32 every request that differs is a finding."""
     if not found.exact or found.identical == found.requests:

@@ -145,10 +145,20 @@ def other_words(known: Known) -> str | None:
 
 def weights_results(known: Known, signals: Sequence[Signal]) -> tuple[CheckResult, ...]:
     """A finding for each that is another; `signals`: what was served request by request as foretold proves the same."""
-    as_foretold = any(item.answer == "as_predicted" for item in signals)
+    answers = {item.answer for item in signals}
+    as_foretold = "as_predicted" in answers
     found = []
     for model in models(known):
-        if model.answer == "other":
+        if model.answer == "other" and "as_tested" in answers:
+            found.append(
+                WEIGHTS.cannot_tell(
+                    f"whether the server serves the {model.what} that was tested is contradicted: {model.by} it does "
+                    "not, and yet its answers are, request by request, those of the tested one",
+                    needs="test and benchmark once more, one after the other",
+                    evidence=model.evidence,
+                )
+            )
+        elif model.answer == "other":
             found.append(_other(model))
         elif model.answer == "unknown" and not as_foretold:
             found.append(
@@ -169,7 +179,11 @@ def _other(model: Model) -> CheckResult:
         severity="fatal",
         cause="parameters",
         evidence=model.evidence,
-        remedy=(f"serve {model.tested}, or test {model.served}: neither figure speaks of the other's weights",),
+        remedy=(
+            f"test {model.served} once more: its weights are others since it was tested"
+            if model.tested == model.served
+            else f"serve {model.tested}, or test {model.served}: neither figure speaks of the other's weights",
+        ),
         refuted_by="the same bytes in both folders as the server sees them (in a container a path may be another one), "
         "a folder that was written anew after the server's start, or, where files were compared, the same tensors in "
         "other files (shards, a copy)",
@@ -177,16 +191,16 @@ def _other(model: Model) -> CheckResult:
 
 
 def doubted(known: Known, signal: Signal) -> Signal:
-    """What was served, as `untold` where it was held against a test of other weights, or of weights that may be other.
+    """What was served, as `other_weights` where those that were tested are others, as `untold` where they may be.
 
     What came request by request as foretold needs no path to show that the weights are the same.
     """
     answers = {model.answer: model for model in models(known)}
     other, unknown = answers.get("other"), answers.get("unknown")
-    if other is None and (unknown is None or signal.answer not in ("below", "above", "dead")):
+    if signal.answer == "as_tested" or (other is None and (unknown is None or signal.answer not in _TELLING)):
         return signal
     model = other or unknown
-    if model is None or not signal.results or signal.answer == "untold":
+    if model is None or not signal.results:
         return signal
     reason = "it is another" if other is not None else "whether it is the same is not known"
     result = FORETOLD.cannot_tell(
@@ -195,7 +209,11 @@ def doubted(known: Known, signal: Signal) -> Signal:
         needs=f"the {model.what} that is served, tested",
         evidence=(*model.evidence, *signal.results[0].evidence),
     )
-    return Signal(axis=signal.axis, answer="untold", results=(result,))
+    return Signal(axis=signal.axis, answer="untold" if other is None else "other_weights", results=(result,))
+
+
+_TELLING = ("below", "little_below", "above", "differs", "dead")
+"""Answers from which something would be concluded of an engine that serves the tested weights."""
 
 
 def doubted_states(known: Known, signal: Signal) -> Signal:

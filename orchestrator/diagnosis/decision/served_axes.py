@@ -18,6 +18,7 @@ from orchestrator.diagnosis.decision.foretold_words import (
     as_predicted,
     dead,
     differing,
+    differs,
     evidence_of,
     length_words,
     numbers,
@@ -77,12 +78,17 @@ def _split(known: Known, served: Served, one: ServedSplit) -> Signal:
     reason = _no_prediction(known, served, one)
     if found is not None and reason is None:
         if found.answer == "as_predicted":  # also where nothing is accepted: that was foretold
-            return _signal("as_predicted", as_predicted(found), *differing(found))
+            return _signal("as_predicted", as_predicted(found))
+        if found.answer == "differs":
+            return _signal("differs", differs(found), *differing(found))
         if found.answer in ("below", "little_below", "above"):
             return _signal(found.answer, apart(found, served.figures.draft, dead=is_dead(one)))
         needs = f"{MIN_ROWS} prompts or more, or more of them: an interval within ±0.1 tokens decides"
         unsure = FORETOLD.cannot_tell(numbers(found), needs=needs, evidence=evidence_of(found))
         return _signal("open", unsure, *differing(found))
+    tested = _as_tested(known, served, one)
+    if tested is not None:
+        return _signal("as_tested", tested)
     other = _as_other(known, served, one)
     if other is not None:
         return _signal("as_other", other)
@@ -107,13 +113,31 @@ def _as_other(known: Known, served: Served, one: ServedSplit) -> CheckResult | N
         if predicted.split != one.split or _other_states(known, predicted) is None or predicted.states is None:
             continue
         found = compare(predicted, one.requests, served.figures.draft.num_steps, exact=is_float32(served))
-        tells = (found.predicted.value or 0.0) > 1 + MARGIN  # of a walk that accepts nothing all states are alike
-        if tells and found.prompts >= LEAST_EQUAL and found.identical == found.requests:
+        if _is_proof(found):
             text = f"{numbers(found)}, of a drafter fed {layers(predicted.states)}; the capture says that "
             text += f"{layers(known.fed.states)} are fed"
             needs = "the capture once more, on the server that is measured"
             return FORETOLD.cannot_tell(text, needs=needs, evidence=evidence_of(found))
     return None
+
+
+def _is_proof(found: Compared) -> bool:
+    """Whether requests, one by one, came as only what was walked gives them."""
+    tells = (found.predicted.value or 0.0) > 1 + MARGIN  # of a walk that accepts nothing all drafters are alike
+    return tells and found.prompts >= LEAST_EQUAL and found.identical == found.requests
+
+
+def _as_tested(known: Known, served: Served, one: ServedSplit) -> CheckResult | None:
+    """The answers are, one by one, those of the tested weights, where other ones are said to be served; None = no."""
+    said, predicted = other_words(known), known.foretold(one.split, "as served")
+    if said is None or predicted is None or _unusable(served, one) is not None or _other_states(known, predicted):
+        return None
+    found = compare(predicted, one.requests, served.figures.draft.num_steps, exact=is_float32(served))
+    if not _is_proof(found):
+        return None
+    text = f"{numbers(found)}, of the weights that were tested; and yet {said}"
+    needs = "test and benchmark once more, one after the other: a folder may have been written anew between them"
+    return FORETOLD.cannot_tell(text, needs=needs, evidence=evidence_of(found))
 
 
 def _signal(answer: Answer, *results: CheckResult) -> Signal:

@@ -1,16 +1,19 @@
 """Accept lengths of both splits beside each other, and of what was served beside what the best reading would have had.
 
 The first stands for the offline gap where there are no held-out rows: both splits greedy, on one server, with the same
-weights and states. The second is what a wiring fault costs, request by request.
+weights and states. An engine may lose drafts on one split alone, so a served length counts only where it came as
+foretold, what was foretold where it is less, and nothing where nothing was. The second is what a wiring fault costs,
+request by request.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from orchestrator.compare.stats import unpaired_difference
-from orchestrator.diagnosis.decision.axes import Signal
+from orchestrator.compare.stats import UNKNOWN, Estimate, unpaired_difference
+from orchestrator.diagnosis.decision.axes import Answer, Signal
 from orchestrator.diagnosis.decision.foretold import compare
 from orchestrator.diagnosis.decision.inputs import SPLITS, Known
+from orchestrator.diagnosis.decision.served_axes import compared
 from orchestrator.diagnosis.finding import Evidence, Severity, Subject, figure
 
 SERVED_GAP = Subject(check="gap", title="train against held-out, served")
@@ -19,8 +22,8 @@ HONEST = 0.3
 LARGE = 0.6
 
 
-def served_gap(known: Known) -> Iterator[Signal]:
-    """Held-out against training prompts as they were served; none where one of them was not, or was sampled."""
+def served_gap(known: Known, signals: Sequence[Signal]) -> Iterator[Signal]:
+    """Held-out against training prompts; none where one of them was not served, or was sampled. `signals`: K12's."""
     served = known.served
     if served is None or not served.figures.valid or served.result.workload.temperature > 0:
         return
@@ -30,36 +33,82 @@ def served_gap(known: Known) -> Iterator[Signal]:
         if split is None or split.acceptance is None:
             return
         lengths.append(split.acceptance.accept_length)
+    answers = {signal.axis: signal.answer for signal in signals}
+    told = [answers.get(axis) for axis in ("served_train", "served_heldout")]
+    if all(answer == "as_predicted" for answer in told):
+        yield _judged(lengths, "served")
+    elif all(answer in _COUNTED for answer in told):
+        yield _judged(_foretold(known), "foretold of what was served")
+    else:
+        yield from _untold(lengths)
+
+
+_COUNTED = ("as_predicted", "differs", "below", "little_below")
+"""Answers beside which what was foretold of a split stands."""
+
+
+def _foretold(known: Known) -> list[Estimate]:
+    """What the walk gives for the requests of each split that it was held against."""
+    found = []
+    for name in SPLITS:
+        split = None if known.served is None else known.served.split(name)
+        beside = None if split is None else compared(known, split)
+        found.append(UNKNOWN if beside is None else beside.predicted)
+    return found
+
+
+def _untold(lengths: Sequence[Estimate]) -> Iterator[Signal]:
+    """Served lengths that nothing was foretold of: whether the text or the engine makes the difference is not known."""
     difference = unpaired_difference(*lengths)
-    evidence = (
-        figure("accept length, train minus held-out (served, by prompt)", difference, "tokens"),
-        figure("accept length, training prompts", lengths[0], "tokens"),
-        figure("accept length, held-out prompts", lengths[1], "tokens"),
+    if difference.low is None or difference.low <= HONEST:
+        return
+    text = (
+        f"accept length {lengths[0].value or 0:.2f} on training prompts, {lengths[1].value or 0:.2f} on held-out ones, "
+        "as served: whether the text is why, or what the server loses, is not known"
     )
+    needs = "held-out rows in the standalone test, or the walk over what was served of both"
+    yield Signal(
+        axis="heldout",
+        answer="untold",
+        results=(SERVED_GAP.cannot_tell(text, needs=needs, evidence=_evidence(lengths, difference, "served")),),
+    )
+
+
+def _judged(lengths: Sequence[Estimate], how: str) -> Signal:
+    """The gap of two lengths of which the engine has no part."""
+    difference = unpaired_difference(*lengths)
+    evidence = _evidence(lengths, difference, how)
     value, low, high = difference.value, difference.low, difference.high
     if value is None or low is None or high is None or low <= HONEST <= high:
         text = "the gap between training and held-out prompts is not surely honest, nor surely more"
         unsure = SERVED_GAP.cannot_tell(text, needs="more prompts of both", evidence=evidence)
-        yield Signal(axis="heldout", answer="open", results=(unsure,))
-    elif high < HONEST:
-        text = f"served, held-out prompts lose {value:+.2f} accept length: honest"
-        yield Signal(axis="heldout", answer="level", results=(SERVED_GAP.passed(text, evidence),))
-    else:
-        severity: Severity = "serious" if value > LARGE else "minor"
-        found = SERVED_GAP.finding(
-            f"generalization gap: accept length {lengths[0].value:.2f} on training prompts, {lengths[1].value:.2f} on "
-            "held-out ones, on one server",
-            severity=severity,
-            cause="generalization",
-            evidence=evidence,
-            remedy=(
-                "train on more, and more varied, text, generated by this target with the template that is served",
-                "the wiring is not the cause of it: both were served alike",
-            ),
-            refuted_by="held-out prompts of the training text's own kind without the gap",
-        )
-        answer = "gap" if severity == "serious" else "small_gap"
-        yield Signal(axis="heldout", answer=answer, results=(replace(found, effect=value),))
+        return Signal(axis="heldout", answer="open", results=(unsure,))
+    if high < HONEST:
+        text = f"{how}, held-out prompts lose {value:+.2f} accept length: honest"
+        return Signal(axis="heldout", answer="level", results=(SERVED_GAP.passed(text, evidence),))
+    severity: Severity = "serious" if value > LARGE else "minor"
+    found = SERVED_GAP.finding(
+        f"generalization gap: accept length {lengths[0].value:.2f} on training prompts, {lengths[1].value:.2f} on "
+        f"held-out ones, {'on one server' if how == 'served' else how}",
+        severity=severity,
+        cause="generalization",
+        evidence=evidence,
+        remedy=(
+            "train on more, and more varied, text, generated by this target with the template that is served",
+            "the wiring is not the cause of it: both were served alike",
+        ),
+        refuted_by="held-out prompts of the training text's own kind without the gap",
+    )
+    answer: Answer = "gap" if severity == "serious" else "small_gap"
+    return Signal(axis="heldout", answer=answer, results=(replace(found, effect=value),))
+
+
+def _evidence(lengths: Sequence[Estimate], difference: Estimate, how: str) -> tuple[Evidence, ...]:
+    return (
+        figure(f"accept length, train minus held-out ({how}, by prompt)", difference, "tokens"),
+        figure("accept length, training prompts", lengths[0], "tokens"),
+        figure("accept length, held-out prompts", lengths[1], "tokens"),
+    )
 
 
 def wiring_cost(known: Known) -> tuple[Evidence, ...]:

@@ -149,11 +149,12 @@ def test_the_break_even_is_r_of_the_lowest_load():
     assert found is not None
     assert found.answer == "cannot"
     assert found.load.pairing.step_cost == pytest.approx(1.369 / (51.5 / 90), abs=0.01)
-    assert found.mended is not None
-    assert found.mended.value == pytest.approx(1.776, abs=0.01)
+    assert found.mending.length is not None
+    assert found.mending.length.value == pytest.approx(1.776, abs=0.01)
+    assert found.mending.where == "on held-out prompts"
     healthy = economics(sound())
     assert healthy is not None
-    assert healthy.mended is None  # what is served is what reads best
+    assert (healthy.mending.faults, healthy.mending.length) == ((), None)  # what is served is what reads best
     assert economics(Known(served=served(plain=()))) is None
 
 

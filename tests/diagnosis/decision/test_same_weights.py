@@ -136,8 +136,9 @@ def test_another_drafter_is_named_and_the_engine_is_not(attached: bool) -> None:
     found = decide(worse(path=OTHER, attached=attached, digests=("aa", "bb")))
     assert found.causes == ("parameters",)
     assert f"the server serves another drafter than the one that was tested: {OTHER}, not {TESTED}" in found.headline
-    assert {found.place["served_train"], found.place["served_heldout"]} == {"untold"}
+    assert {found.place["served_train"], found.place["served_heldout"]} == {"other_weights"}
     assert found.fix is None
+    assert [run.step for run in found.next_runs] == ["standalone"]  # no walk of the tested one tells of the other
 
 
 @pytest.mark.parametrize("attached", [True, False])
@@ -151,6 +152,22 @@ def test_where_it_is_not_known_nothing_is_certain(attached: bool) -> None:
 def test_requests_that_came_as_foretold_prove_the_weights_whatever_the_path() -> None:
     found = decide(pair(sound(), path=OTHER))
     assert (found.verdict, found.certain) == ("healthy", True)
+
+
+@pytest.mark.parametrize("path", [TESTED, OTHER])
+def test_answers_of_the_tested_weights_against_digests_of_others_are_a_contradiction(path: str) -> None:
+    found = decide(pair(sound(), path=path, digests=("aa", "bb")))
+    assert (found.causes, found.certain, found.fix) == ((), False, None)
+    assert {found.place["served_train"], found.place["served_heldout"]} == {"as_tested"}
+    assert "contradiction: accept length 2.83 served, 2.83 predicted" in found.headline
+    assert {"standalone", "again"} <= {run.step for run in found.next_runs if run.decides}
+    assert "predict" not in [run.step for run in found.next_runs]
+
+
+def test_weights_that_were_changed_in_their_place_are_to_be_tested_again() -> None:
+    found = decide(worse(digests=("aa", "bb")))
+    assert found.causes == ("parameters",)
+    assert found.named[0].remedy == (f"test {TESTED} once more: its weights are others since it was tested",)
 
 
 def captured_at(path: str, weights: str | None = None) -> Known:
