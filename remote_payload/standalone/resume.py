@@ -8,13 +8,16 @@ import torch
 
 from remote_payload.failure import JobFailure
 from remote_payload.rundir import RunDir
-from remote_payload.schema.job import StandaloneJob
-from remote_payload.schema.record import SCHEMA_VERSION
+from remote_payload.schema.job import StandaloneJob, job_from_json
+from remote_payload.schema.record import SCHEMA_VERSION, from_json
+from remote_payload.schema.run import RunSpec
 from remote_payload.standalone.checkpoint.load import Checkpoint
 from remote_payload.standalone.journal import Journal
 from remote_payload.standalone.measure.partial import Fingerprint, Partial, take_over
 from remote_payload.standalone.rows.files import RowFolder
 
+MOST_TRIES = 100
+"""Runs that may each have taken over the one before."""
 MATTERS = (
     "draft",
     "rows",
@@ -51,13 +54,31 @@ def open_partial(
     found = fingerprint(job, checkpoint, folders, device)
     lines = []
     if job.resume is not None:
+        runs = run.path.parent
+        left_by = who_measured(job.resume, runs) if job.or_anew else job.resume
         try:
-            lines = take_over(RunDir(run.path.parent / job.resume).partial, job.resume, found)
+            lines = take_over(RunDir(runs / left_by).partial, left_by, found)
         except JobFailure as nothing:
             if not job.or_anew:
                 raise
             journal.note("resume", f"measured anew: {nothing.failure.message}")
     return Partial(run.partial, found, lines)
+
+
+def who_measured(run_id: str, runs: Path) -> str:
+    """The run that left something: the one that is named, or, where it ended before it did, the one it took over."""
+    for _ in range(MOST_TRIES):
+        run = RunDir(runs / run_id)
+        if run.partial.exists():
+            return run_id
+        try:
+            before = job_from_json(from_json(RunSpec, run.spec.read_text(encoding="utf-8")).job_json)
+        except (OSError, ValueError):  # it is gone, or damaged: the one that is named is told as lacking
+            return run_id
+        if not isinstance(before, StandaloneJob) or before.resume is None:
+            return run_id
+        run_id = before.resume
+    return run_id
 
 
 def fingerprint(job: StandaloneJob, checkpoint: Checkpoint, folders: Iterable[RowFolder], device: str) -> Fingerprint:

@@ -5,12 +5,16 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
 from remote_payload.failure import JobFailure
+from remote_payload.schema import StandaloneJob, to_json
+from remote_payload.standalone.resume import who_measured
 from tests.standalone.running import DATA, run_job
 from tests.standalone.test_job import BUNDLE
+from tests.support.made_runs import made_run
 
 KILLED = """
 import json, os, signal, sys
@@ -147,3 +151,20 @@ def test_what_cannot_be_taken_over_is_measured_anew_where_that_is_asked_for(runs
     out = run_job(runs / "anew" / "out", **small, resume="first", or_anew=True)
     assert (out.result.resumed_rows, out.result.rows.used) == (0, 2)
     assert any("measured anew" in event.message and "measured something else" in event.message for event in out.events)
+
+
+@pytest.mark.parametrize(
+    ("named", "found"),
+    [("c", "a"), ("b", "a"), ("a", "a"), ("gone", "gone"), ("damaged", "damaged"), ("other", "other")],
+)
+def test_a_try_that_ended_before_it_measured_hands_on_what_it_was_to_take_over(tmp_path, named, found):
+    before = {"a": None, "b": "a", "c": "b", "other": None}
+    for run_id, resume in before.items():
+        job = StandaloneJob(draft="/d", rows="/r", resume=resume, or_anew=resume is not None)
+        spec = replace(made_run(run_id).spec, job_kind="standalone", job_json=to_json(job))
+        (tmp_path / run_id).mkdir()
+        (tmp_path / run_id / "spec.json").write_text(to_json(spec))
+    (tmp_path / "a" / "partial.jsonl").touch()
+    (tmp_path / "damaged").mkdir()
+    (tmp_path / "damaged" / "spec.json").write_text("{")
+    assert who_measured(named, tmp_path) == found
