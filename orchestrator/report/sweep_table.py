@@ -179,6 +179,9 @@ def _recommendation(table: SweepTable, width: int) -> list[str]:
             settings = point_words(one.row.point)
             words = f"take {settings}: {100 * change.value:+.1f} % tok/s against plain decoding, 95 % {low} to {high}"
         lines += wrapped(f"{at}{words}", width, "  ")
+    lacking = sum(row.measured < len(row.standings) for row in table.rows)
+    if lacking:
+        lines.append(f"  {lacking} of its {len(table.rows)} points are not measured in every block")
     return lines
 
 

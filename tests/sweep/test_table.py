@@ -143,6 +143,9 @@ def test_the_whole_table_and_its_best_three_measured_afresh() -> None:
     text = table_text(confirmed, 110)
     assert "From these fresh starts alone (they confirm night):" in text
     assert text.count("take num_steps 3") == 2
+    assert "in every block" not in text
+    one_failed = table_text(night(fresh, len(fresh.units), failing="u0000"), 110)
+    assert "2 of its 8 points are not measured in every block" in one_failed  # both loads of that start
     drifted = night(dataclasses.replace(fresh, drift=("the tool's payload is another",)), 1)
     assert "DRIFT: the tool's payload is another; earlier and later" in table_text(drifted, 110)
     value = table_json(confirmed)
