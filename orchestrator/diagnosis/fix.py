@@ -51,6 +51,8 @@ def drafter_fix(result: StandaloneResult, wiring: WiringVerdict) -> DrafterFix |
         order = list(spelling.block_order)
         by_hand.append(f"SGLang joins states in layer order: re-order the column blocks of fc.weight to {order}")
         ids = None  # on these weights the ids alone would feed another order
+    if ids is not None and names_already(result, ids):
+        ids = None  # they are what it is served with: no change
     if ids is not None:
         patch |= _with_ids(result, ids)
     for effect in wiring.misread:
@@ -69,6 +71,11 @@ def drafter_fix(result: StandaloneResult, wiring: WiringVerdict) -> DrafterFix |
         rule=None if told is None else told.rule,
         valid_for=None if told is None else told.valid_for,
     )
+
+
+def names_already(result: StandaloneResult, ids: tuple[int, ...]) -> bool:
+    """Whether config.json names just these ids where SGLang reads them, and nothing there keeps it from that."""
+    return result.declared.config_ids == ids and result.declared.problem is None
 
 
 def _with_ids(result: StandaloneResult, ids: tuple[int, ...]) -> dict[str, Any]:

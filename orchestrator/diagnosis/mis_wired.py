@@ -20,6 +20,11 @@ def states_text(states: tuple[int, ...] | None) -> str:
     return f"the state {state_names(states)}" if states and len(states) == 1 else f"states {state_names(states)}"
 
 
+def moved(states: tuple[int, ...], step: int) -> tuple[int, ...]:
+    """The same, each counted `step` layers higher; the embedding output is 0 in every numbering."""
+    return tuple(state + step if state else 0 for state in states)
+
+
 def is_vllms_numbering(result: StandaloneResult, best: MeasuredReading) -> bool:
     """Whether `eagle_config` names the very states that read best, and well, but in vLLM's numbering, not SGLang's."""
     declared, states = result.declared, best.facts.states
@@ -87,10 +92,10 @@ def _labels_beside(result: StandaloneResult) -> tuple[str, ...]:
     """Where labels that are all one higher, or lower, would hold what serving feeds: layers count otherwise."""
     held, wanted = result.rows.states or (), set(result.declared.captured or ())
     for step in (1, -1):
-        moved = tuple(state + step if state else 0 for state in held)
-        if wanted <= set(moved) and min(moved, default=0) >= 0:
+        others = moved(held, step)
+        if wanted <= set(others):
             return (
-                f"first make sure that the labels are right: if they are off by one, `--states {state_names(moved)}`, "
+                f"first make sure that the labels are right: if they are off by one, `--states {state_names(others)}`, "
                 "the rows hold what is served (label i is the output of layer i-1); check `capture` tells",
             )
     return ()

@@ -88,6 +88,8 @@ def fix_lines(fix: Fix) -> list[str]:
     lines = []
     if fix.sglang is not None:
         lines.append(f"needed first: {fix.sglang}")
+    if fix.rests_on is not None:
+        lines.append(f"resting on {fix.rests_on}")
     if fix.config:
         deleted = [key for key, value in fix.config.items() if value is None]
         kept = {key: value for key, value in fix.config.items() if value is not None}

@@ -15,6 +15,7 @@ from orchestrator.diagnosis.decision.inputs import Known
 from orchestrator.diagnosis.decision.next_runs import NextRun, next_runs
 from orchestrator.diagnosis.decision.offline_axes import is_computing, offline_signals, weighty
 from orchestrator.diagnosis.decision.row import Row
+from orchestrator.diagnosis.decision.rule_axis import as_served, rule_signals
 from orchestrator.diagnosis.decision.same_weights import captured_results, doubted_states, doubts
 from orchestrator.diagnosis.decision.served_axes import served_signals
 from orchestrator.diagnosis.decision.served_lengths import served_gap, wiring_cost
@@ -41,9 +42,10 @@ def decide(known: Known) -> Decision:
     if known.offline is not None and known.source is not None and known.offline.measured.source is None:
         known = replace(known, offline=known.offline.by(known.source))
     signals = (
-        *offline_signals(known.offline, known.served),
+        *(as_served(known, one) for one in offline_signals(known.offline, known.served)),
         *served_signals(known),
         *(doubted_states(known, one) for one in fed_signals(known)),
+        *rule_signals(known),
         *pays_signals(known),
         *foreseen_arguments(known),
         *foreseen_pays(known),

@@ -3,9 +3,11 @@
 import json
 from collections.abc import Iterator, Sequence
 
-from orchestrator.diagnosis.changed_states import Changed
 from orchestrator.diagnosis.decision.axes import Answer, Signal
+from orchestrator.diagnosis.decision.fed_standing import Stands, is_other, stands
 from orchestrator.diagnosis.decision.inputs import Fed, Known
+from orchestrator.diagnosis.decision.rule_axis import contradicts
+from orchestrator.diagnosis.decision.state_words import layers
 from orchestrator.diagnosis.finding import CheckResult, Evidence, Subject, count
 from orchestrator.diagnosis.installed_ids import spelling_for
 from orchestrator.diagnosis.recognised_states import SERVED, left_words, other_numbers
@@ -28,7 +30,7 @@ def fed_signals(known: Known) -> Iterator[Signal]:
         return
     rule = tuple(rule_results(known))
     words = [] if known.disputed is None or trained is None else [known.disputed, trained]
-    if not all(_is_other(fed, word) for word in words):
+    if not all(is_other(fed.states, word) for word in words):
         trained = None  # it feeds what one of the two proofs names, and neither is believed
     if fed.token_offset:
         way = "next" if fed.token_offset > 0 else "previous"
@@ -37,7 +39,7 @@ def fed_signals(known: Known) -> Iterator[Signal]:
         evidence = _evidence(fed, trained)
         yield Signal(axis="fed", answer="open", results=(SERVED.cannot_tell(text, needs=needs, evidence=evidence),))
         return
-    if trained is None:
+    if trained is None and (known.disputed is not None or stands(known, fed.states) == "open"):
         needs = "`--trained` with the states it was trained on, or a standalone test that reads them"
         lack = "not known" if known.disputed is None else "disputed"
         text = f"the server feeds {layers(fed.states, fed.changed)}; what the drafter was trained on is {lack}"
@@ -50,14 +52,15 @@ def fed_signals(known: Known) -> Iterator[Signal]:
     yield _held_against(known, fed, trained, rule)
 
 
-def _held_against(known: Known, fed: Fed, trained: tuple[int, ...], rule: tuple[CheckResult, ...]) -> Signal:
-    """What the server feeds beside what the drafter was trained on."""
+def _held_against(known: Known, fed: Fed, trained: tuple[int, ...] | None, rule: tuple[CheckResult, ...]) -> Signal:
+    """What the server feeds beside what the drafter was trained on, or what it reads best."""
     if not fed.exact and fed.worst_error is not None and fed.worst_error > IDENTIFIED:
         return Signal(axis="fed", answer="unlike", results=(_unlike(fed, trained), *rule))
     odd = _in_other_numbers(fed, trained)
-    if fed.states == trained and odd and odd[0].severity == "serious":
+    how = stands(known, fed.states)
+    if how == "trained" and odd and odd[0].severity == "serious":
         return Signal(axis="fed", answer="changed", results=(*odd, *rule))
-    if fed.states == trained:
+    if how == "trained":
         exactly = "exactly" if fed.exact else "to rounding"
         text = f"the running server feeds {layers(fed.states)}, {exactly} those that it was trained on"
         return Signal(
@@ -65,19 +68,12 @@ def _held_against(known: Known, fed: Fed, trained: tuple[int, ...], rule: tuple[
             answer="as_trained",
             results=(SERVED.passed(text, _evidence(fed, trained)), *odd, *rule),
         )
-    if _is_other(fed, trained):
-        return Signal(axis="fed", answer="other", results=(_other(known, fed, trained), *odd, *rule))
-    answer: Answer = "unlike" if set(fed.states) == {None} else "partly"
-    return Signal(axis="fed", answer=answer, results=(_unlike(fed, trained), *rule))
-
-
-def _is_other(fed: Fed, trained: Sequence[int]) -> bool:
-    """Whether a state that is surely a captured one is not the one it was trained on there."""
-    identified = any(state is not None for state in fed.states)
-    pairs = zip(fed.states, trained, strict=False)
-    return identified and (
-        len(fed.states) != len(trained) or any(state is not None and state != wanted for state, wanted in pairs)
-    )
+    if how in ("other", "said"):
+        return Signal(axis="fed", answer=how, results=(_other(known, fed, trained, how), *odd, *rule))
+    if trained is not None and not is_other(fed.states, trained):
+        answer: Answer = "unlike" if set(fed.states) == {None} else "partly"
+        return Signal(axis="fed", answer=answer, results=(_unlike(fed, trained), *rule))
+    return Signal(axis="fed", answer="open" if how == "open" else "alike", results=(_undecided(known, fed, how), *rule))
 
 
 def _trainers(known: Known) -> Iterator[Signal]:
@@ -96,6 +92,8 @@ def _trainers(known: Known) -> Iterator[Signal]:
     text = f"`--trained` says {said}{lack}, and of what the rows hold it reads {layers(read)} best, and well"
     evidence.append(Evidence(name="states that it reads best", value=layers(read)))
     needs = "the word corrected (hidden_states indices: 0 = embed, i = output of layer i-1), or rows checked for labels"
+    if known.fed is not None and known.fed.states == read:
+        text += f"; the running server feeds what is labelled {layers(read)}: fed well, and word or labels are off"
     unsure = TRAINED.cannot_tell(text, needs=needs, evidence=tuple(evidence))
     yield Signal(axis="trainer", answer="contradicts", results=(unsure,))
 
@@ -103,11 +101,13 @@ def _trainers(known: Known) -> Iterator[Signal]:
 def _by_source(known: Known) -> Iterator[Signal]:
     """Where the server was not asked: what the installed source captures, beside what was trained."""
     resolved, trained = known.resolved, known.trained
-    if resolved is None or resolved.states is None or trained is None or known.disputed is not None:
+    if resolved is None or resolved.states is None or known.disputed is not None:
         return
-    rule = tuple(rule_results(known))
-    if resolved.states == trained:
-        yield Signal(axis="fed", answer="source_right", results=rule)
+    how = stands(known, resolved.states)
+    if how == "trained":
+        yield Signal(axis="fed", answer="source_right", results=tuple(rule_results(known)))
+        return
+    if how not in ("other", "said") or trained is None:
         return
     found = RESOLVER.finding(
         f"by the installed source fc is fed with {layers(resolved.states)} instead of {layers(trained)}",
@@ -149,15 +149,7 @@ def rule_results(known: Known) -> Iterator[CheckResult]:
         )
 
 
-def layers(states: Sequence[int | None], changed: Sequence[Changed | None] = ()) -> str:
-    """e.g. `[embed, layer 3, layer 31 x 0.90]`, by HF `hidden_states` index; `?` is like none of the captured ones."""
-    names = ["?" if state is None else "embed" if state == 0 else f"layer {state}" for state in states]
-    for place, change in enumerate(changed):
-        names[place] += "" if change is None else f" {change.words}"
-    return f"[{', '.join(names)}]"
-
-
-def _in_other_numbers(fed: Fed, trained: Sequence[int]) -> tuple[CheckResult, ...]:
+def _in_other_numbers(fed: Fed, trained: Sequence[int] | None) -> tuple[CheckResult, ...]:
     """The finding on states of the right layer and other numbers, if there are any."""
     found = [change for change in fed.changed if change is not None]
     if not found:
@@ -166,26 +158,50 @@ def _in_other_numbers(fed: Fed, trained: Sequence[int]) -> tuple[CheckResult, ..
     return (other_numbers(told, left_words(found), large=large, evidence=_evidence(fed, trained)),)
 
 
-def _other(known: Known, fed: Fed, trained: Sequence[int]) -> CheckResult:
+def _other(known: Known, fed: Fed, trained: tuple[int, ...] | None, how: Stands) -> CheckResult:
+    instead = "others, which it surely reads better" if trained is None else layers(trained)
+    by_word = ", by its trainer's word alone" if how == "said" else ""
+    remedy: tuple[str, ...] = ("find out first which states it was trained on",)
+    if contradicts(known):
+        remedy = (
+            "find out first which is off, the rule by which config.json was read or the labels of the rows: ids by "
+            "that rule mend nothing",
+        )
+    elif trained is not None and known.disputed is None:
+        remedy = spelled(known, tuple(trained))
+    elif trained is None and known.offline is not None and known.offline.wiring.verdict == "mis_wired":
+        remedy = known.offline.wiring.fix
     return SERVED.finding(
-        f"fc is fed with {layers(fed.states)} instead of {layers(trained)}{_or_else(known)}",
+        f"fc is fed with {layers(fed.states)} instead of {instead}{by_word}{_or_else(known)}",
         severity="serious",
         cause="wiring",
         evidence=_evidence(fed, trained),
-        remedy=("find out first which states it was trained on",)
-        if known.disputed is not None
-        else spelled(known, tuple(trained)),
+        remedy=remedy,
         refuted_by="the states of the running server equal to those that it was trained on",
     )
+
+
+def _undecided(known: Known, fed: Fed, how: Stands) -> CheckResult:
+    test = known.offline
+    best = None if test is None or test.contest is None else test.contest.best
+    text = f"the running server feeds {layers(fed.states)}, and the drafter reads {layers(best or ())} best"
+    if how == "alike":
+        text = f"{text}; what is fed it reads as well, as far as these rows tell"
+        if fed.states == best:
+            text = f"the running server feeds {layers(fed.states)}, which the drafter reads best, and others as well"
+        return SERVED.cannot_tell(text, needs="more rows, or `--trained`", evidence=_evidence(fed, None))
+    needs = "rows that hold what is fed as well, with labels, or `--trained`"
+    return SERVED.cannot_tell(f"{text}: the two were not compared", needs=needs, evidence=_evidence(fed, None))
 
 
 def _or_else(known: Known) -> str:
     return "" if known.disputed is None else f", by its trainer, or of {layers(known.disputed)}, which it reads best"
 
 
-def _unlike(fed: Fed, trained: Sequence[int]) -> CheckResult:
+def _unlike(fed: Fed, trained: Sequence[int] | None) -> CheckResult:
+    wanted = "" if trained is None else f", expected {layers(trained)}"
     return SERVED.finding(
-        f"the server feeds {layers(fed.states)}: states like none of the captured ones, expected {layers(trained)}",
+        f"the server feeds {layers(fed.states)}: states like none of the captured ones{wanted}",
         severity="serious",
         cause="engine",
         evidence=_evidence(fed, trained),
@@ -199,8 +215,9 @@ def _unlike(fed: Fed, trained: Sequence[int]) -> CheckResult:
 
 def spelled(known: Known, trained: tuple[int, ...]) -> tuple[str, ...]:
     """What to write so that these states are fed; the standalone test's own lines where it has them."""
-    if known.offline is not None and known.offline.wiring.verdict in ("mis_wired", "cannot_serve"):
-        return known.offline.wiring.fix
+    wiring = None if known.offline is None else known.offline.wiring
+    if wiring is not None and wiring.verdict in ("mis_wired", "cannot_serve") and wiring.best.facts.states == trained:
+        return wiring.fix
     found = spelling_for(trained, *known.target, known.source)
     if found.ids is None or found.needs is not None:
         lack = found.needs or found.problem

@@ -13,13 +13,22 @@ from typing import Any
 from orchestrator.compare.served import effective_int
 from orchestrator.diagnosis.decision.inputs import Known
 from orchestrator.diagnosis.decision.row import Row
-from orchestrator.diagnosis.fix import drafter_fix
+from orchestrator.diagnosis.decision.rule_axis import is_stale
+from orchestrator.diagnosis.decision.state_words import layers
+from orchestrator.diagnosis.fix import drafter_fix, names_already
 from orchestrator.diagnosis.installed_ids import spelling_for
 from orchestrator.diagnosis.sglang_config import eagle_block
 from orchestrator.diagnosis.sglang_ids import Spelling
 
 _SHAPE = ("speculative_num_steps", "speculative_eagle_topk", "speculative_num_draft_tokens")
-WIRING = ("fed other states", "fed other states, beside broken files", "mis-fed by the rule", "mis-read")
+WIRING = (
+    "fed other states",
+    "fed other states, by the trainer's word alone",
+    "fed other states, beside broken files",
+    "mis-fed by the rule",
+    "mis-fed as trained",
+    "mis-read",
+)
 """Rows of the table that a change of config.json may mend."""
 ARGUMENTS = ("arguments changed", "arguments that will be changed")
 """Rows of the table that a change of the server's flags mends."""
@@ -47,6 +56,8 @@ class Fix:
     """What SGLang must be able to do first, in words; None = it can."""
     valid_for: str | None = None
     """Versions of SGLang for which the ids are spelled."""
+    rests_on: str | None = None
+    """What names the states that the ids are for, in words, where nobody measured that it reads them better."""
 
     @property
     def patch_json(self) -> str:
@@ -62,7 +73,8 @@ class Fix:
 def fix_for(known: Known, rows: Sequence[Row]) -> Fix | None:
     """The fix of what these rows name; None where there is none, or where two proofs speak against each other."""
     names = {row.name for row in rows if row.kind == "fault"}
-    barred = known.disputed is not None or any(row.bars_fix for row in rows)
+    refuted = is_stale(known) and known.source is None  # ids by a table that the server's own states have refuted
+    barred = refuted or known.disputed is not None or any(row.bars_fix for row in rows)
     own = _drafters(known) if names & set(WIRING) and not barred else None
     server = tuple(_server_edits(known)) if names & set(ARGUMENTS) else ()
     if own is None:
@@ -71,26 +83,36 @@ def fix_for(known: Known, rows: Sequence[Row]) -> Fix | None:
 
 
 def _drafters(known: Known) -> Fix | None:
-    """The standalone test's own fix; without one, ids for what the trainer says it was trained on."""
+    """The standalone test's own fix; without one, ids for what the drafter was trained on."""
     if known.offline is None:
-        return _of_capture(known)
+        return _of_trained(known)
     wiring = known.offline.wiring
     found = drafter_fix(known.offline.measured.result, wiring)
-    return _of_capture(known) if found is None else _spelled(known, found.patch, wiring.spelling, found.by_hand)
+    return _of_trained(known) if found is None else _spelled(known, found.patch, wiring.spelling, found.by_hand)
 
 
-def _of_capture(known: Known) -> Fix | None:
-    """From what was served and what was trained alone; None where the trainer did not say."""
-    if known.fed is None or known.fed.trained is None or known.fed.states == known.fed.trained:
+def _of_trained(known: Known) -> Fix | None:
+    """From what was served and what it was trained on; None where that is not known, or the ids are there already."""
+    if known.fed is None or known.trained is None or known.fed.states == known.trained:
         return None
-    found = spelling_for(known.fed.trained, *known.target, known.source)
+    found, rests_on = spelling_for(known.trained, *known.target, known.source), _rests_on(known)
     if found.ids is None:
         unknown = known.target[0] is None and not found.installed
-        return None if unknown else _spelled(known, {}, found)
+        return None if unknown else replace(_spelled(known, {}, found), rests_on=rests_on)
     if found.block_order is not None:
         order = f"SGLang joins states in layer order: re-order fc's column blocks to {list(found.block_order)} as well"
-        return Fix(config={}, by_hand=(order,), sglang=found.needs)
-    return _spelled(known, {"eagle_config": eagle_block(found.ids)}, found)
+        return Fix(config={}, by_hand=(order,), sglang=found.needs, rests_on=rests_on)
+    if known.offline is not None and names_already(known.offline.measured.result, found.ids):
+        return None
+    return replace(_spelled(known, {"eagle_config": eagle_block(found.ids)}, found), rests_on=rests_on)
+
+
+def _rests_on(known: Known) -> str | None:
+    """Whose word names the trained states where no reading does; None = they were read, and read well."""
+    trained = known.trained
+    if trained is None or (known.offline is not None and known.offline.contest is not None):
+        return None
+    return f"the trainer's word for {layers(trained)} alone: no reading shows that the drafter reads them better"
 
 
 def _spelled(known: Known, patch: Mapping[str, Any], spelling: Spelling | None, by_hand: tuple[str, ...] = ()) -> Fix:

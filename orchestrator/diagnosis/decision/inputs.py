@@ -1,5 +1,6 @@
 """What a decision may rest on; every part may be missing, and what is missing is said, never guessed."""
 
+import functools
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -7,12 +8,13 @@ from orchestrator.compare.served import ServedFigures
 from orchestrator.compare.served_acceptance import Acceptance
 from orchestrator.compare.step_cost import StepCost
 from orchestrator.diagnosis.changed_states import Changed
+from orchestrator.diagnosis.contest import Contest, contest, surely_best
 from orchestrator.diagnosis.decision.planned import EarlierCost, Planned
 from orchestrator.diagnosis.diagnose import DOUBTED_BY, Diagnosis, diagnose
 from orchestrator.diagnosis.installed_ids import Source
 from orchestrator.diagnosis.measured import Measured
 from orchestrator.diagnosis.served import ServedDiagnosis
-from orchestrator.diagnosis.verdict import WiringVerdict, is_poor
+from orchestrator.diagnosis.verdict import WiringVerdict
 from orchestrator.diagnosis.wiring import judge
 from remote_payload.schema.bench import BenchResult, RequestSample
 from remote_payload.schema.folder import FolderFacts
@@ -30,16 +32,17 @@ class Offline:
     wiring: WiringVerdict
     diagnosis: Diagnosis
 
-    @property
-    def read(self) -> tuple[int, ...] | None:
-        """States that it surely reads best; None = none are, or what was read is in doubt."""
+    @functools.cached_property
+    def contest(self) -> Contest | None:
+        """How the sets of states stand to each other; None = nothing reads well, or what was read is in doubt."""
         if any(item.cause == "data" and item.check in DOUBTED_BY for item in self.diagnosis.findings):
             return None
-        if self.wiring.verdict in ("sound", "mis_read"):
-            return self.wiring.best.facts.states
-        # ids are only spelled for a reading that is surely ahead of every other set of states, and reads well
-        spelling = self.wiring.spelling
-        return self.wiring.best.facts.states if spelling is not None and not spelling.block_order else None
+        return contest(self.measured)
+
+    @property
+    def read(self) -> tuple[int, ...] | None:
+        """States that it reads well, and surely best; None = none are, or what was read is in doubt."""
+        return None if self.contest is None else surely_best(self.contest, self.wiring)
 
     def by(self, source: Source) -> "Offline":
         """The same, its ids spelled for the SGLang that is installed."""
@@ -225,8 +228,12 @@ class Known:
 
     @property
     def disputed(self) -> tuple[int, ...] | None:
-        """The states that it reads well, and best, where its trainer names others; None = no such contradiction."""
-        read = None if self.offline is None else self.offline.read
-        if self.offline is None or self.word is None or read in (None, self.word) or is_poor(self.offline.wiring.best):
+        """The states that it reads well, and best, where its trainer names others; None = no such contradiction.
+
+        A word for others than the rule's that read as well, or for the same in another order, contradicts nothing.
+        """
+        found = None if self.offline is None else self.offline.contest
+        if self.offline is None or self.word is None or found is None or set(self.word) == set(found.best):
             return None
-        return read
+        undecided = self.word in found.alike and self.offline.wiring.verdict not in ("sound", "mis_read")
+        return None if undecided else found.best

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from orchestrator.diagnosis.decision.axes import Answer, Signal
-from orchestrator.diagnosis.decision.fed_axis import layers
 from orchestrator.diagnosis.decision.inputs import Offline, Served
+from orchestrator.diagnosis.decision.state_words import layers
 from orchestrator.diagnosis.diagnose import COMPUTED, DOUBTED_BY
 from orchestrator.diagnosis.finding import CheckResult
 from orchestrator.diagnosis.served_engine import DRAFTER

@@ -8,7 +8,6 @@ from orchestrator.compare.statistics.alike import LEAST_EQUAL
 from orchestrator.compare.stats import MIN_ROWS
 from orchestrator.diagnosis.decision.arguments_axis import arguments_signal
 from orchestrator.diagnosis.decision.axes import Answer, Signal
-from orchestrator.diagnosis.decision.fed_axis import layers
 from orchestrator.diagnosis.decision.foretold import MARGIN, Compared, compare
 from orchestrator.diagnosis.decision.foretold_words import (
     FORETOLD,
@@ -25,6 +24,7 @@ from orchestrator.diagnosis.decision.foretold_words import (
 )
 from orchestrator.diagnosis.decision.inputs import SPLITS, Known, Predicted, Served, ServedSplit
 from orchestrator.diagnosis.decision.same_weights import doubted, other_words, weights_results
+from orchestrator.diagnosis.decision.state_words import layers
 from orchestrator.diagnosis.finding import CheckResult
 from orchestrator.diagnosis.served_engine import SIMULATED, simulates
 from orchestrator.diagnosis.served_measurement import NOT_WORKING

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from orchestrator.diagnosis.decision.axes import Answer, Axis
 from orchestrator.diagnosis.decision.row import Row
 from orchestrator.diagnosis.decision.served_rows import SERVED
+from orchestrator.diagnosis.decision.wiring_rows import NAMING_ROWS, WIRING_ROWS
 
 TABLE: tuple[Row, ...] = (
     Row(name="broken files", kind="fault", cause="loading", tells=("files",), when="files=broken",
@@ -18,46 +19,7 @@ TABLE: tuple[Row, ...] = (
         when="rows=bad", why="every reading on such rows is in doubt: no config is changed on them"),
     Row(name="flawed rows", kind="fault", cause="data", tells=("rows",), when="rows=flawed",
         why="the training text itself has faults that a drafter learns"),
-    Row(name="fed other states", kind="fault", cause="wiring", tells=("fed", "feeding"),
-        when="fed=other feeding!=poor|suspected served_train!=as_other served_heldout!=as_other",
-        why="the running server itself says so, whatever the rule says"),
-    Row(name="fed other states, beside broken files", kind="fault", cause="wiring", tells=("fed", "feeding"),
-        when="fed=other feeding=poor|suspected files=broken served_train!=as_other served_heldout!=as_other",
-        why="the running server itself says so; that no reading is good the files explain"),
-    Row(name="fed other states, and no reading is good", kind="fault", cause="wiring", tells=("fed", "feeding"),
-        asks=("check_rows",), doubts=True,
-        when="fed=other feeding=poor|suspected files!=broken served_train!=as_other served_heldout!=as_other",
-        why="the running server itself says so, but no reading is good: nothing shows that other states mend it"),
-    Row(name="trainer against reading", kind="ask", tells=("trainer",), asks=("check_rows", "capture"), doubts=True,
-        essential=True, bars_fix=True, when="trainer=contradicts",
-        why="either the word is wrong (SGLang's ids instead of hidden_states indices?), or the rows' labels are"),
-    Row(name="mis-fed by the rule", kind="fault", cause="wiring", tells=("feeding",),
-        when="feeding=mis_fed fed=unknown|open|unlike|partly|source_wrong trainer!=contradicts",
-        why="the served reading is surely worse than the best one, and SGLang's rule names the served one"),
-    Row(name="mis-fed by the rule, and no reading is good", kind="fault", cause="wiring", tells=("feeding",),
-        asks=("check_rows", "capture"), doubts=True,
-        when="feeding=suspected fed=unknown|open|unlike|partly|source_wrong trainer!=contradicts",
-        why="another reading is surely better and none is good: wrong rows or a broken export look like that too"),
-    Row(name="mis-fed by the installed source", kind="fault", cause="wiring", tells=("fed", "feeding"),
-        asks=("capture",), doubts=True, when="fed=source_wrong feeding!=mis_fed|suspected "
-             "served_train!=as_predicted|differs served_heldout!=as_predicted|differs",
-        why="the source that is installed captures other states than it was trained on, whatever other versions do"),
-    Row(name="source against answers", kind="ask", tells=("fed", "served_train"), asks=("capture",), doubts=True,
-        essential=True, bars_fix=True, when="fed=source_wrong feeding!=mis_fed|suspected "
-        "served_train=as_predicted|differs",
-        why="the answers are those of the trained states, the installed source says otherwise: the server decides it"),
-    Row(name="source against answers (held-out)", kind="ask", tells=("fed", "served_heldout"), asks=("capture",),
-        doubts=True, essential=True, bars_fix=True,
-        when="fed=source_wrong feeding!=mis_fed|suspected served_heldout=as_predicted|differs",
-        why="the same on held-out prompts"),
-    Row(name="rule against source", kind="ask", tells=("fed",), asks=("capture",), doubts=True, essential=True,
-        bars_fix=True, when="feeding=mis_fed fed=source_right",
-        why="the rule says mis-fed, the installed source says not: the running server decides it"),
-    Row(name="rule against server", kind="ask", tells=("fed",), asks=("standalone",), doubts=True, essential=True,
-        bars_fix=True, when="feeding=mis_fed fed=as_trained|changed",
-        why="the rule says mis-fed, the running server says not: the server is right, the rule is another version's"),
-    Row(name="server against rule", kind="also", tells=("fed",), when="feeding=as_trained fed=other",
-        why="the rule says well fed and the running server says not: the server is right"),
+    *WIRING_ROWS,
     Row(name="mis-read", kind="fault", cause="wiring", tells=("computing",),
         when="computing=mis_read feeding!=poor|suspected",
         why="the computation that is served is surely worse than another, fed alike"),
@@ -109,6 +71,7 @@ TABLE: tuple[Row, ...] = (
     Row(name="small gap", kind="also", tells=("heldout",), when="heldout=small_gap",
         why="a drafter that costs a little on new text, not one that fails there"),
     *SERVED,
+    *NAMING_ROWS,
     Row(name="arguments changed", kind="fault", cause="parameters", tells=("arguments",), when="arguments=changed",
         why="what was asked for was never measured"),
     Row(name="arguments that will be changed", kind="fault", cause="parameters", tells=("arguments",),
@@ -182,14 +145,15 @@ TABLE: tuple[Row, ...] = (
     Row(name="healthy", kind="healthy", tells=("feeding", "served_train", "served_heldout", "heldout", "pays"),
         when="files=whole rows=sound feeding=as_trained computing=as_trained heldout=level|small_gap "
              "served_train=as_predicted|untold|unknown served_heldout=as_predicted "
-             "fed=as_trained|changed|unknown|source_right trainer=agrees|unknown arguments=as_asked pays=pays",
+             "fed=as_trained|changed|unknown|source_right rule=agrees|stale|unknown trainer=agrees|unknown "
+             "arguments=as_asked pays=pays",
         why="every question has an answer and none is a fault; on training prompts a prediction may be missing"),
     Row(name="sound, and its speed is not judged", kind="sound",
         tells=("feeding", "served_train", "served_heldout", "heldout"),
         when="files=whole rows=sound feeding=as_trained computing=as_trained heldout=level|small_gap "
              "served_train=as_predicted|untold|unknown served_heldout=as_predicted "
-             "fed=as_trained|changed|unknown|source_right trainer=agrees|unknown arguments=as_asked "
-             "pays=open|unknown|foreseen_pays",
+             "fed=as_trained|changed|unknown|source_right rule=agrees|stale|unknown trainer=agrees|unknown "
+             "arguments=as_asked pays=open|unknown|foreseen_pays",
         why="neither drafter nor server has a fault; whether speculation is worth its cost here is another question"),
 )  # fmt: skip
 """Of every answer of every axis there is a row that holds, or it is part of `healthy`."""

@@ -21,6 +21,8 @@ QUESTIONS = {
     "served_train": "training prompts, served",
     "served_heldout": "held-out prompts, served",
     "fed": "fed, by the running server",
+    "rule": "SGLang's rule, by the running server",
+    "labels": "labels of the rows",
     "trainer": "trained on, by the trainer",
     "arguments": "server arguments",
     "pays": "speed",

@@ -113,11 +113,14 @@ def test_the_storys_target_is_spelled_for_its_own_class_without_any_rows():
     found = decide(Known(fed=capture))
     assert found.causes == ("wiring",)
     assert (
-        found.named[0].summary == "fc is fed with [layer 3, layer 31, layer 59] instead of [embed, layer 3, layer 31]"
+        found.named[0].summary == "fc is fed with [layer 3, layer 31, layer 59] instead of [embed, layer 3, layer 31], "
+        "by its trainer's word alone"
     )
+    assert not found.certain  # nobody measured it
     assert found.fix is not None
     assert found.fix.config["eagle_config"]["eagle_aux_hidden_state_layer_ids"] == [0, 3, 31]
     assert found.fix.can_be_applied
+    assert str(found.fix.rests_on).startswith("the trainer's word for [embed, layer 3, layer 31] alone")
     old = decide(Known(fed=replace(capture, sglang_version="0.5.10.post1"))).fix
     assert old is not None
     assert not old.can_be_applied
@@ -402,8 +405,9 @@ def test_where_two_sets_of_states_read_alike_neither_is_called_the_trained_one()
     found = decide(Known(offline=test, fed=fed(FED_WRONG, None)))
     assert found.causes == ("wiring",)
     assert "[embed" not in found.named[0].summary
-    assert found.place["fed"] == "open"
-    assert found.fix is None or not found.fix.can_be_applied
+    assert found.place["fed"] == "other"  # measured, and surely behind, whichever of the two it was trained on
+    assert "instead of others, which it surely reads better" in found.headline
+    assert found.fix is None
 
 
 def test_a_rule_that_nobody_knows_is_made_up_for_by_the_running_server():

@@ -20,6 +20,8 @@ HEALTHY = {
     "served_train": "as_predicted",
     "served_heldout": "as_predicted",
     "fed": "as_trained",
+    "rule": "agrees",
+    "labels": "checked",
     "trainer": "agrees",
     "arguments": "as_asked",
     "pays": "pays",
@@ -63,6 +65,11 @@ def test_only_one_place_is_healthy_and_an_unasked_server_is_no_hindrance():
         ("fed", "unknown"),
         ("fed", "changed"),  # in other numbers, and served as foretold
         ("fed", "source_right"),
+        ("rule", "stale"),
+        ("rule", "unknown"),
+        ("labels", "unchecked"),  # of what is fed, offline and by the server, as it is read best
+        ("labels", "doubtful"),
+        ("labels", "unknown"),
         ("trainer", "unknown"),
         ("served_train", "unknown"),
         ("served_train", "untold"),
