@@ -91,6 +91,9 @@ class KeyLogin:
         if self.unusable:
             parts.append(f"unusable: {', '.join(self.unusable)}")
         hint = f"`{self.target.ssh_command} -v` shows what the server accepts"
+        if not self.tried and not self.unusable:
+            copying = self.target.ssh_command.replace("ssh ", "ssh-copy-id ", 1)
+            hint = f"make a key (`ssh-keygen`) and have the server take it: `{copying}`"
         if self.locked:
             hint = f"this tool never asks for a passphrase; unlock the key once: ssh-add '{self.locked[0]}'"
         return AuthenticationError(f"{describe(self.target)} refused the login, {why}; {'; '.join(parts)}", hint=hint)

@@ -143,10 +143,11 @@ def _where_to_name_it(host: HostConfig, host_name: str, packages: tuple[str, ...
         return "name the interpreter of your SGLang environment: --server-python, or `server_python` under [jobs.bench]"
     if host.python:
         return "correct `python` in eagle3.toml"
-    return (
-        'name the interpreter of your training environment: `python = "/path/to/venv/bin/python"` under '
-        f"[hosts.{host_name}] in eagle3.toml"
-    )
+    line = 'name the interpreter of your training environment: `python = "/path/to/venv/bin/python"` under '
+    if host_name.replace("-", "").replace("_", "").isalnum():
+        return f"{line}[hosts.{host_name}] in eagle3.toml"
+    # A destination as ssh takes it is no name of eagle3.toml: it has no table of its own yet.
+    return f'{line}[hosts.NAME] with `ssh = "{host_name}"` in eagle3.toml, and give --host NAME'
 
 
 def _lacking(python: PythonFacts, packages: tuple[str, ...]) -> list[str]:

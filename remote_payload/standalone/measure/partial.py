@@ -121,7 +121,7 @@ def take_over(path: Path, run_id: str, fingerprint: Fingerprint) -> list[dict[st
         raise job_failure(
             f"run `{run_id}` measured something else, so its rows cannot be taken over; what differs: "
             f"{', '.join(differing)}",
-            hint="run the same job on the same files, or run without `resume`",
+            hint="run the same job on the same files, or run without `--resume`",
             details=told,
         )
     return lines[1:]
@@ -130,7 +130,7 @@ def take_over(path: Path, run_id: str, fingerprint: Fingerprint) -> list[dict[st
 def _nothing(run_id: str, found: str) -> JobFailure:
     return job_failure(
         f"run `{run_id}` left nothing to resume from on this host, found: {found}",
-        hint="a run that ended well, measured no row or was removed has nothing left; run without `resume`",
+        hint="a run that ended well, measured no row or was removed has nothing left; run without `--resume`",
     )
 
 
