@@ -1,5 +1,6 @@
 """What the flags of `diagnose` must be: looked at before a host is asked, so that hours of stages end with a report."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,10 +14,14 @@ TEXTS = ("model", "draft", "rows", "merged", "states", "trained", "heldout", "he
          "prompts", "server_python", "attach_url", "apply_into")  # fmt: skip
 """Flags that are no flag at all when they are empty, as an unset variable of a shell makes them."""
 
+FOLDERS = ("model", "draft", "rows", "merged", "heldout", "heldout_merged", "heldout_prompts", "prompts", "apply_into")
+"""Those that are folders and files of the host."""
+
 
 def require_usable(flags: Mapping[str, Any]) -> None:
     """Raise UsageError for what no stage could use, JobFileError for states that are none, OutputError."""
     require_named({name: flags[name] for name in TEXTS})
+    require_rooted({name: flags[name] for name in FOLDERS})
     for name in REPORTS:
         if flags[name] is not None:
             require_place(flags[name], f"--{name}")
@@ -32,6 +37,16 @@ def require_usable(flags: Mapping[str, Any]) -> None:
             f"--num-steps: what a server accepts is foretold for at most {MAX_STEPS} steps, found: {steps}",
             hint="`run bench --num-steps` serves and measures more of them",
         )
+
+
+def require_rooted(paths: Mapping[str, str | None]) -> None:
+    """Raise UsageError for the first of these options that is a path from a folder which nobody knows."""
+    for name, path in paths.items():
+        if path is not None and re.match(r"\.{1,2}(/|$)", path):
+            raise UsageError(
+                f"--{name.replace('_', '-')}: expected a path on the host from `/` or `~` on, found: {path}",
+                hint="each run has a folder of its own there: a relative path would mean another place in each",
+            )
 
 
 def require_named(texts: Mapping[str, str | None]) -> None:

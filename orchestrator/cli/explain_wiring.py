@@ -1,7 +1,6 @@
 """`eagle3-remote explain-wiring`: which states the installed SGLang would feed a drafter, step by step."""
 
 import dataclasses
-import json
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -9,7 +8,7 @@ import click
 from orchestrator.cli import console
 from orchestrator.cli.live import update_line
 from orchestrator.cli.options import accept_new_option, host_option, json_option, open_session
-from orchestrator.errors import CheckpointError, HostNotReadyError
+from orchestrator.errors import HostNotReadyError
 from orchestrator.updates import Update
 
 if TYPE_CHECKING:
@@ -39,11 +38,12 @@ def explain_wiring(host_name: str, *, stages: int, accept_new: bool, as_json: bo
     capture` asks the server itself.
     """
     from orchestrator import config
-    from orchestrator.cli.diagnose_flags import require_named
+    from orchestrator.cli.diagnose_flags import require_named, require_rooted
     from orchestrator.diagnosis.effective_capture import resolve
     from orchestrator.diagnosis.fc_width import fc_width
     from orchestrator.report.wiring_chain import chain_text
 
+    require_rooted({name: asked[name] for name in ("model", "draft")})
     words = {"python": "server_python", "source": "sglang_source"}
     require_named({words.get(name, name): text for name, text in asked.items()})
     serving = config.load(config.here()).jobs.get("bench", {})  # as a diagnosis on this laptop would serve the pair
@@ -62,16 +62,10 @@ def explain_wiring(host_name: str, *, stages: int, accept_new: bool, as_json: bo
 
 def _require_read(facts: "WiringFacts", host: str, asked: dict[str, Any]) -> None:
     """Raise CheckpointError for a folder whose config.json says nothing, HostNotReadyError where there is no SGLang."""
-    for whose, folder, text in (
-        ("target", asked["model"], facts.target_config),
-        ("drafter", asked["draft"], facts.draft_config),
-    ):
-        why = "could not be read" if text is None else None if _is_object(text) else "is no JSON object"
-        if why is not None:
-            raise CheckpointError(
-                f"the {whose}'s config.json {why} on host `{host}`: {folder.rstrip('/')}/config.json",
-                hint="name the folder of a model on that host",
-            )
+    from orchestrator.diagnosing.possible import require_config
+
+    require_config("target", asked["model"], facts.target_config, host)
+    require_config("drafter", asked["draft"], facts.draft_config, host)
     rule = facts.rule
     if rule.path is None or (rule.version is None and rule.found is None):
         place = f"in {asked['source']}" if asked["source"] else f"where {asked['python'] or 'an interpreter'} looks"
@@ -79,13 +73,6 @@ def _require_read(facts: "WiringFacts", host: str, asked: dict[str, Any]) -> Non
             f"host `{host}`: expected a package `sglang` {place}, found neither its version nor its models",
             hint="--sglang-source names the package's own folder, the one that holds `srt`",
         )
-
-
-def _is_object(text: str) -> bool:
-    try:
-        return isinstance(json.loads(text), dict)
-    except (ValueError, RecursionError):
-        return False
 
 
 def _tell(update: Update) -> None:

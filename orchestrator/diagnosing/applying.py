@@ -12,7 +12,7 @@ from orchestrator.diagnosing.lease import Lease
 from orchestrator.diagnosing.running import run_or_take, standing
 from orchestrator.diagnosing.walk import Diagnosed
 from orchestrator.diagnosis.decision.fix import Fix
-from orchestrator.errors import InvalidRunError
+from orchestrator.errors import DetachedError, Eagle3Error, InvalidRunError
 from orchestrator.following import ANSWER_S
 from orchestrator.operands import operand
 from orchestrator.order import Order
@@ -41,6 +41,15 @@ class Applied:
     compared: tuple[SetComparison, ...] = ()
 
 
+class UnprovenError(Eagle3Error):
+    """The corrected drafter lies on the host, and why before and after were not both served; ends as that does."""
+
+    def __init__(self, written: CorrectFrame, cause: Eagle3Error) -> None:
+        super().__init__(cause.message, hint=cause.hint)
+        self.folder, self.existed = written.path, written.existed
+        self.exit_code = cause.exit_code
+
+
 def fix_of(diagnosed: Diagnosed) -> Fix:
     """The change of config.json that mends it. Raises InvalidRunError where there is none, and says why."""
     fix = diagnosed.decision.fix
@@ -53,6 +62,11 @@ def fix_of(diagnosed: Diagnosed) -> Fix:
         )
     if fix.sglang is not None:
         raise InvalidRunError(f"the fix needs another SGLang first: {fix.sglang}")
+    if not (fix.config or fix.by_hand) and "wiring" in diagnosed.decision.causes:
+        raise InvalidRunError(
+            "it is not known yet which states it was trained on, and so not which ids mend it",
+            hint="--trained names them, as its trainer knows them; more training rows may tell them apart",
+        )
     if not fix.config:
         lines = [*fix.by_hand, *(f"--{edit.name.replace('_', '-')} {edit.value}" for edit in fix.server)]
         raise InvalidRunError(f"no change of the drafter's config.json mends it: {'; '.join(lines)}")
@@ -70,10 +84,11 @@ def fix_of(diagnosed: Diagnosed) -> Fix:
 
 
 def apply(diagnosed: Diagnosed, config: Config, lease: Lease, *, into: str | None = None) -> Applied:
-    """Write the corrected folder, serve it as the original was served, compare. Raises as `fix_of`, `pipeline.run`.
+    """Write the corrected folder, serve it as the original was served, compare. Raises as `fix_of` does.
 
-    InvalidRunError also where the server is none of ours, HostNotReadyError where the host cannot write the folder.
-    Nothing is written into the drafter's own folder. Where the original was not served yet, it is served first.
+    InvalidRunError also where the server is none of ours, HostNotReadyError where the host cannot write the folder;
+    once it is written, UnprovenError where not both are served. Nothing is written into the drafter's own folder. Where
+    the original was not served yet, it is served first.
     """
     fix = fix_of(diagnosed)
     _require_own_server(diagnosed.asked, config)
@@ -82,8 +97,13 @@ def apply(diagnosed: Diagnosed, config: Config, lease: Lease, *, into: str | Non
         Note(name="corrected drafter", text=f"{'there already' if written.existed else 'written'}: {written.path}")
     )
     fixed = diagnosed.asked.with_draft(written.path, FIXED)
-    before = diagnosed.results.records.get("serve") or _served(diagnosed.asked, config, lease)
-    after = _served(fixed, config, lease)
+    try:
+        before = diagnosed.results.records.get("serve") or _served(diagnosed.asked, config, lease)
+        after = _served(fixed, config, lease)
+    except DetachedError:  # who stops looking is told how to go on
+        raise
+    except Eagle3Error as error:
+        raise UnprovenError(written, error) from error
     compared: tuple[SetComparison, ...] = ()
     if before.phase == after.phase == "succeeded":
         compared = compare_many([operand(lease.store, record.run_id) for record in (before, after)], COMPARING)

@@ -20,6 +20,7 @@ from orchestrator.diagnosis.decision.inputs import (
     SplitName,
 )
 from orchestrator.diagnosis.installed_ids import Source
+from orchestrator.diagnosis.served_states import source_of
 from orchestrator.records import RunRecord
 from orchestrator.report.bench_content import BenchReport
 from orchestrator.report.content import StandaloneReport
@@ -126,15 +127,19 @@ def _resolved(results: Results) -> Resolved | None:
     found, facts = results.captured, results.facts
     if found is not None and found.rule is not None:
         return resolved_of(found)
-    return None if facts is None else resolved_by(facts.rule, facts.draft_config, facts.target_config)
+    if facts is None:
+        return None
+    return resolved_by(facts.rule, facts.draft_config, facts.target_config, results.pipeline_stages)
 
 
 def _source(results: Results) -> Source | None:
     """The source that `_resolved` goes by."""
     found, facts = results.captured, results.facts
     if found is not None and found.rule is not None:
-        return Source(rule=found.rule, target_config=found.target_config)
-    return None if facts is None else Source(rule=facts.rule, target_config=facts.target_config)
+        return source_of(found)
+    if facts is None:
+        return None
+    return Source(rule=facts.rule, target_config=facts.target_config, pipeline_stages=results.pipeline_stages)
 
 
 def _fed(asked: Asked, results: Results) -> Fed | None:

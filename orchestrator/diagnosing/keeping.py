@@ -5,7 +5,8 @@ import json
 from pathlib import Path
 
 from orchestrator.diagnosing.asked import Asked
-from orchestrator.errors import StoreError
+from orchestrator.errors import StoreError, UsageError
+from orchestrator.jobfile import parse_states
 from orchestrator.records.diagnosis import DiagnosisRecord
 
 
@@ -22,8 +23,11 @@ def asked_of(record: DiagnosisRecord) -> Asked:
         values = json.loads(record.asked_json)
         job_file = values.pop("job_file")
         known = {name: value for name, value in values.items() if name in names}
-        return Asked(**known, job_file=None if job_file is None else Path(job_file))
-    except (ValueError, TypeError, KeyError, AttributeError):
+        asked = Asked(**known, job_file=None if job_file is None else Path(job_file))
+        if asked.trained is not None:  # read now: whoever judges it reads them as well
+            parse_states(asked.trained, "--trained")
+        return asked
+    except (ValueError, TypeError, KeyError, AttributeError, UsageError):
         raise StoreError(
             f"what diagnosis {record.diagnosis_id} was asked cannot be read",
             hint="diagnose it again: its runs are kept",

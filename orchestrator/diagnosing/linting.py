@@ -10,9 +10,11 @@ import time
 from orchestrator.config import Config
 from orchestrator.diagnosing.asked import Asked
 from orchestrator.diagnosing.earlier import earlier_cost
-from orchestrator.diagnosing.keeping import asked_json
+from orchestrator.diagnosing.keeping import asked_json, asked_of
+from orchestrator.diagnosing.possible import require_models
 from orchestrator.diagnosing.results import Results
 from orchestrator.diagnosis.decision.planned import Planned
+from orchestrator.diagnosis.pipeline_stages import stages_asked
 from orchestrator.errors import HostNotReadyError
 from orchestrator.following import Tell
 from orchestrator.order import at_host
@@ -28,8 +30,24 @@ from remote_payload.schema.capture_rule import WiringFacts
 STAGE = "lint"
 
 
-def look(asked: Asked, config: Config, session: HostSession, store: Store, tell: Tell) -> Results:
-    """The results to begin with. Raises HostError and its kin, StoreError, JobFileError; nothing is kept then."""
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Looked:
+    """What was read, and the results to begin with."""
+
+    record: DiagnosisRecord
+    results: Results
+
+    def keep(self, store: Store) -> None:
+        """Keep it in place of what was asked before. Raises StoreError; what could not be read again is not kept."""
+        asked_of(self.record)
+        keep_diagnosis(store.home, self.record)
+
+
+def look(asked: Asked, config: Config, session: HostSession, store: Store, tell: Tell) -> Looked:
+    """Read, unless that is known. Raises HostError and its kin, StoreError, JobFileError, CheckpointError.
+
+    The last where a folder that a path names has no config.json on the host. Nothing is kept yet.
+    """
     about = _about(asked, config, session)
     known = find_diagnosis(store.home, asked.diagnosis_id)
     if known is None or known.host != session.name or known.about_json != about:
@@ -43,20 +61,47 @@ def look(asked: Asked, config: Config, session: HostSession, store: Store, tell:
             facts=facts,
             why_not=why_not,
         )
-    results = results_of(known, asked, config, store)
-    keep_diagnosis(store.home, dataclasses.replace(known, asked_json=asked_json(asked), runs=()))
-    text = "the two config.json and the installed SGLang's source were read"
-    if known.why_not is not None:
-        text = f"{'the two config.json were read; ' if known.facts else 'not read: '}{known.why_not}"
-    tell(Note(name=STAGE, text=text))
-    return results
+    tell(Note(name=STAGE, text=read_words(known.facts, known.why_not)))
+    if known.facts is not None and session.host.scheduler is None and not _server(asked, config, session).exec_prefix:
+        require_models(known.facts, session.name, asked.model, asked.draft)
+    record = dataclasses.replace(known, asked_json=asked_json(asked), runs=())
+    return Looked(record=record, results=results_of(known, asked, config, store))
+
+
+def read_words(facts: WiringFacts | None, why_not: str | None) -> str:
+    """What was read, what was not, and why."""
+    if facts is None:
+        return f"nothing was read: {why_not}"
+    has_source = facts.rule.path is not None
+    version = facts.rule.version or "of unknown version"
+    parts = {
+        "the target's config.json": facts.target_config is not None,
+        "the drafter's config.json": facts.draft_config is not None,
+        f"the source of SGLang {version}" if has_source else "an installed SGLang's source": has_source,
+    }
+    read, missing = ([part for part, is_read in parts.items() if is_read is wanted] for wanted in (True, False))
+    told = [f"read: {', '.join(read)}"] if read else []
+    told += [f"not read: {', '.join(missing)}{'' if why_not is None else f' ({why_not})'}"] if missing else []
+    return "; ".join(told)
 
 
 def results_of(known: DiagnosisRecord, asked: Asked, config: Config, store: Store) -> Results:
     """What a kept look says. Raises StoreError, JobFileError."""
     planned = planned_of(asked, config, known.facts)
     earlier = None if planned is None else earlier_cost(asked, config, store, known.host)
-    return Results(facts=known.facts, planned=planned, earlier=earlier, named=asked.named(known.host, config))
+    return Results(
+        facts=known.facts,
+        has_budget=asked.budget_s is not None,
+        pipeline_stages=_pipeline_stages(asked, config),
+        planned=planned,
+        earlier=earlier,
+        named=asked.named(known.host, config),
+    )
+
+
+def _pipeline_stages(asked: Asked, config: Config) -> int:
+    job = asked.serve(config).job
+    return stages_asked(job.server_args) if isinstance(job, BenchJob) else 1
 
 
 def planned_of(asked: Asked, config: Config, facts: WiringFacts | None) -> Planned | None:

@@ -3,7 +3,8 @@
 import dataclasses
 
 from orchestrator.diagnosing.applying import COMPARING, Applied
-from orchestrator.diagnosing.telling import not_compared
+from orchestrator.diagnosing.stage_words import stage_rows
+from orchestrator.diagnosing.telling import not_applied, not_compared
 from orchestrator.diagnosing.walk import Diagnosed
 from orchestrator.errors import Eagle3Error
 from orchestrator.report.document.blocks import Document, Section, Table, Text
@@ -29,11 +30,8 @@ def as_html(
 
 
 def _stages(found: Diagnosed) -> Section:
-    results = found.results
-    why = {name: error.message for name, error in results.failures.items()}
-    ran = [(name, record.phase, record.run_id, why.get(name, "-")) for name, record in results.records.items()]
-    out = [(skipped.stage, "left out", "-", skipped.reason) for skipped in results.skipped]
-    table = Table(caption="Stages, the cheapest first", head=("stage", "end", "run", "why"), rows=(*ran, *out))
+    rows = tuple((row.stage, row.end, row.run or "-", row.why or "-") for row in stage_rows(found.results))
+    table = Table(caption="Stages, the cheapest first", head=("stage", "end", "run", "why"), rows=rows)
     return Section(name="stages", title="Stages", blocks=(table,))
 
 
@@ -41,7 +39,8 @@ def _applied(applied: Applied | Eagle3Error | None) -> tuple[Section, ...]:
     if applied is None:
         return ()
     if isinstance(applied, Eagle3Error):
-        text = Text(text=f"Nothing was applied: {applied.message}", kind="warning")
+        words = not_applied(applied)
+        text = Text(text=f"{words[0].upper()}{words[1:]}", kind="warning")
         return (Section(name="applied", title="Before and after the fix", blocks=(text,)),)
     folder = Text(text=f"Corrected drafter: {applied.folder}")
     section = compared_section(applied.compared, COMPARING)

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from orchestrator.diagnosis.decision.planned import EarlierCost, Planned
-from orchestrator.errors import HostNotReadyError, JobError
+from orchestrator.errors import HostNotReadyError, JobError, JobTimedOutError
 from orchestrator.outcome import error_of
 from orchestrator.records import RunRecord
 from remote_payload.schema.capture import CaptureResult
@@ -28,6 +28,10 @@ class Results:
     captured: CaptureResult | None = None
     facts: WiringFacts | None = None
     """Both config.json and the installed source, read before anything ran."""
+    has_budget: bool = False
+    """Whether the diagnosis may take so long and no longer: what ran past its deadline ran past that."""
+    pipeline_stages: int = 1
+    """Of the server as it will be asked for."""
     planned: Planned | None = None
     earlier: EarlierCost | None = None
     trained: tuple[int, ...] | None = None
@@ -43,8 +47,14 @@ class Results:
     @property
     def failures(self) -> dict[str, JobError | HostNotReadyError]:
         """Why each stage that did not come to its end did not."""
-        found = {name: failure_of(record) for name, record in self.records.items()}
+        found = {name: self._failure_of(record) for name, record in self.records.items()}
         return {name: error for name, error in found.items() if error is not None}
+
+    def _failure_of(self, record: RunRecord) -> JobError | HostNotReadyError | None:
+        if record.phase == "timed_out" and self.has_budget:
+            hint = "the same command with a longer --budget goes on"
+            return JobTimedOutError(f"run {record.run_id}: the budget of the diagnosis was used up", hint=hint)
+        return failure_of(record)
 
 
 def failure_of(record: RunRecord) -> JobError | HostNotReadyError | None:

@@ -5,12 +5,13 @@ import textwrap
 from collections.abc import Callable
 from typing import Any
 
-from orchestrator.diagnosing.applying import COMPARING, Applied
-from orchestrator.diagnosing.walk import CERTAIN, Diagnosed
+from orchestrator.diagnosing.applying import COMPARING, Applied, UnprovenError
+from orchestrator.diagnosing.stage_words import stage_lines, stage_rows, way_on
+from orchestrator.diagnosing.walk import CERTAIN, USED_UP, Diagnosed
 from orchestrator.diagnosis.decision.decision import Decision
 from orchestrator.errors import Eagle3Error
 from orchestrator.report.decision_json import decision_json
-from orchestrator.report.decision_markdown import decision_markdown
+from orchestrator.report.decision_markdown import decision_markdown, safe, safe_table
 from orchestrator.report.decision_text import MOST_LINES, decision_text, whole_decision_text
 from orchestrator.report.diff_json import diff_json
 from orchestrator.report.diff_markdown import diff_markdown
@@ -38,7 +39,7 @@ def as_text(
 
     `whole`: everything, however long. What is `private` goes from the stages before they are folded.
     """
-    stages = _stages(found, width, private)
+    stages = _stages(found, width, private, whole=whole)
     decision = _decision(found)
     told = (
         whole_decision_text(decision, width)
@@ -47,7 +48,7 @@ def as_text(
     )
     parts = [told, "\n".join(stages)]
     if isinstance(applied, Eagle3Error):
-        parts.append(_not_applied(applied))
+        parts.append("\n".join(textwrap.wrap(not_applied(applied), width)))
     elif applied is not None:
         parts.append(f"corrected drafter: {applied.folder}")
         parts += [diff_text(one, COMPARING, width) for one in applied.compared]
@@ -56,8 +57,10 @@ def as_text(
 
 
 def _decision(found: Diagnosed) -> Decision:
-    """Where stages were spared or failed, the way on is the same command, not the stages one by one."""
-    is_same = bool(_spared(found) or found.results.failures)
+    """Where stages were spared, failed or cut off, the way on is the same command, not the stages one by one."""
+    is_cut_off = any(skipped.reason.startswith(USED_UP) for skipped in found.results.skipped)
+    goes_on = any(record.phase != "succeeded" for record in found.results.records.values())
+    is_same = bool(_spared(found) or goes_on or is_cut_off)
     return dataclasses.replace(found.decision, next_runs=()) if is_same else found.decision
 
 
@@ -67,8 +70,10 @@ def _spared(found: Diagnosed) -> list[str]:
 
 def as_markdown(found: Diagnosed, applied: Applied | Eagle3Error | None) -> str:
     """The decision with everything that it rests on."""
-    parts = [decision_markdown(found.decision)]
-    if isinstance(applied, Applied):
+    parts = [decision_markdown(found.decision), *_stages_markdown(found)]
+    if isinstance(applied, Eagle3Error):
+        parts.append(f"### The fix\n\n{safe(not_applied(applied))}\n")
+    elif applied is not None:
         after = diff_markdown(applied.compared, COMPARING) if applied.compared else not_compared(applied)
         parts.append(f"### Before and after the fix\n\n{after}")
     return "\n".join(parts)
@@ -91,11 +96,19 @@ def as_json(
         "stages": stages,
         "left_out": {skipped.stage: clean(skipped.reason) for skipped in found.results.skipped},
         "not_applied": clean(applied.message) if isinstance(applied, Eagle3Error) else None,
-        "applied": clean(_applied_json(applied)) if isinstance(applied, Applied) else None,
+        "applied": clean(_applied_json(applied)),
     }
 
 
-def _applied_json(applied: Applied) -> dict[str, Any]:
+APPLIED = ("folder", "existed", "before", "after", "compared")
+"""Keys of what was applied; null = it did not come so far, and `not_applied` says why."""
+
+
+def _applied_json(applied: Applied | Eagle3Error | None) -> dict[str, Any] | None:
+    if isinstance(applied, UnprovenError):
+        return {**dict.fromkeys(APPLIED), "folder": applied.folder, "existed": applied.existed}
+    if applied is None or isinstance(applied, Eagle3Error):
+        return None
     return {
         "folder": applied.folder,
         "existed": applied.existed,
@@ -110,20 +123,13 @@ def redacted(found: Diagnosed, private: Redaction) -> Diagnosed:
     return dataclasses.replace(found, decision=private.record(found.decision))
 
 
-def _stages(found: Diagnosed, width: int, private: Redaction | None) -> list[str]:
-    """What ran, what failed, and what is not known yet, with the command that tells."""
-    results = found.results
-    why = {name: f": {error.message}" for name, error in results.failures.items()}
-    home = [name for name in results.records if name not in why and results.succeeded(name) is not None]
-    lines = [] if not home else [f"stages: {', '.join(home)} (runs {found.asked.diagnosis_id}.*)"]
-    for name, record in results.records.items():
-        if name not in home:
-            lines.append(f"{name} ({record.phase}): run {record.run_id}{why.get(name, '')}")
-    for reason in dict.fromkeys(skipped.reason for skipped in results.skipped if skipped.reason != CERTAIN):
-        names = ", ".join(skipped.stage for skipped in results.skipped if skipped.reason == reason)
-        lines.append(f"{names}: left out, {reason}")
-    if results.failures:
-        lines.append("once that is mended: the same command with --again runs what failed")
+def _stages(found: Diagnosed, width: int, private: Redaction | None, *, whole: bool) -> list[str]:
+    """What ran, what came to nothing and why, and what is not known yet, with the command that tells."""
+    results, clean = found.results, str if private is None else private.text
+    rows = stage_rows(results, clean)
+    home = [row.stage for row in rows if row.end == "succeeded"]
+    lines = [] if not home else [f"stages: {', '.join(home)} (runs {clean(found.asked.diagnosis_id)}.*)"]
+    lines += [*stage_lines(rows, CERTAIN, whole=whole), *way_on(results)]
     if spared := _spared(found):
         what = [TELLS[name] for name in spared if name in TELLS]
         pays = ["whether speculation pays"] if found.decision.place["pays"] == "unknown" else []
@@ -132,12 +138,24 @@ def _stages(found: Diagnosed, width: int, private: Redaction | None) -> list[str
     if found.decision.named:  # where nothing is named, the decision lists all that was seen
         paid = [item.results[0].summary for item in found.decision.signals if item.axis == "pays"]
         is_open = found.decision.place["pays"] == "open"
-        lines += [f"whether speculation pays is open: {summary}" for summary in paid if is_open]
-    told = lines if private is None else [private.text(line) for line in lines]
-    return [part for line in told for part in textwrap.wrap(line, width, subsequent_indent="  ")]
+        lines += [clean(f"whether speculation pays is open: {summary}") for summary in paid if is_open]
+    return [part for line in lines for part in textwrap.wrap(line, width, subsequent_indent="  ")]
 
 
-def _not_applied(error: Eagle3Error) -> str:
+def _stages_markdown(found: Diagnosed) -> list[str]:
+    """Every stage with its end and why, whole."""
+    rows = [[row.stage, row.end, row.run or "-", row.why or "-"] for row in stage_rows(found.results)]
+    if not rows:
+        return []
+    notes = [f"- {safe(text)}" for text in way_on(found.results)]
+    return ["\n".join(["### Stages", "", *safe_table([["stage", "end", "run", "why"], *rows]), "", *notes]) + "\n"]
+
+
+def not_applied(error: Eagle3Error) -> str:
+    """Why no fix is proven; a folder that was written all the same is named."""
+    if isinstance(error, UnprovenError):
+        there = "it was there already" if error.existed else "written"
+        return f"corrected drafter: {error.folder} ({there}), and not proven: {error.message}"
     return f"nothing was applied: {error.message}"
 
 

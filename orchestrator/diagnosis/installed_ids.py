@@ -20,6 +20,8 @@ class Source:
     rule: CaptureRule
     target_config: str | None
     """Text of the target's config.json; None = it was not read."""
+    pipeline_stages: int = 1
+    """Over which the server spreads the target's layers."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +45,7 @@ def spelling_for(
     """
     table = spell(states, target_class, target_layers)
     ordered = tuple(sorted(states))
-    found = None if source is None else spell_installed(source.rule, source.target_config, ordered, table)
+    found = None if source is None else spell_installed(source, ordered, table)
     if found is None:
         return table
     return Spelling(
@@ -57,17 +59,16 @@ def spelling_for(
     )
 
 
-def spell_installed(
-    rule: CaptureRule | None, target_config: str | None, states: tuple[int, ...], table: Spelling
-) -> InstalledIds | None:
+def spell_installed(source: Source, states: tuple[int, ...], table: Spelling) -> InstalledIds | None:
     """Ids that feed `states` (in layer order) by the installed source; None where it does not tell.
 
     `table` names the ids that are tried first, and a version that could do it where this one cannot.
     """
-    if rule is None or rule.path is None or rule.target_class is None:
+    rule = source.rule
+    if rule.path is None or rule.target_class is None:
         return None
     version = f"SGLang {rule.version or 'of unknown version'}"
-    tried = [(ids, _followed(rule, target_config, ids)) for ids in _candidates(states, table)]
+    tried = [(ids, _followed(source, ids)) for ids in _candidates(states, table)]
     works = next((ids for ids, found in tried if found.states == states and found.problem is None), None)
     if works is not None:
         return InstalledIds(version=f"{version}, as installed", ids=works)
@@ -94,8 +95,9 @@ def _candidates(states: tuple[int, ...], table: Spelling) -> Iterator[tuple[int,
             yield ids
 
 
-def _followed(rule: CaptureRule, target_config: str | None, ids: tuple[int, ...]) -> Effective:
-    return resolve(rule, json.dumps({"eagle_config": eagle_block(ids)}), target_config)
+def _followed(source: Source, ids: tuple[int, ...]) -> Effective:
+    config = json.dumps({"eagle_config": eagle_block(ids)})
+    return resolve(source.rule, config, source.target_config, pipeline_stages=source.pipeline_stages)
 
 
 def _is_meant(states: tuple[int, ...], found: Effective) -> bool:

@@ -105,7 +105,8 @@ def now_fed(measured: Measured) -> str:
     """What the ids that stand in config.json feed: by the installed source where one was read, else by the table."""
     result, source = measured.result, measured.source
     if source is not None:
-        found = resolve(source.rule, result.checkpoint.config_json, source.target_config)
+        config, stages = result.checkpoint.config_json, source.pipeline_stages
+        found = resolve(source.rule, config, source.target_config, pipeline_stages=stages)
         if found.states is not None:
             return f"feeding states {state_names(found.states)} by SGLang {found.version}, as installed"
     captured = result.declared.captured

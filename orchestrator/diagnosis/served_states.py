@@ -12,6 +12,7 @@ from typing import Literal
 from orchestrator.diagnosis.effective_capture import Effective, layers_of, names, resolve
 from orchestrator.diagnosis.finding import CheckResult, Evidence, Subject
 from orchestrator.diagnosis.installed_ids import Source, spelling_for
+from orchestrator.diagnosis.pipeline_stages import stages_of
 from orchestrator.diagnosis.recognised_states import (
     LEAST_TOKENS,
     SERVED,
@@ -46,7 +47,8 @@ class CaptureDiagnosis:
 
 def judge_capture(result: CaptureResult, trained: tuple[int, ...] | None = None) -> CaptureDiagnosis:
     """Judge what came; `trained` are the states that the drafter was trained on, in the order of its fc."""
-    rule = resolve(result.rule, result.draft_config, result.target_config)
+    stages = stages_of(result.server)
+    rule = resolve(result.rule, result.draft_config, result.target_config, pipeline_stages=stages)
     matches = tuple(recognised(served) for served in result.served)
     states = tuple(None if one is None or one.match.token_offset else one.match.state for one in matches)
     verdict, served, fix = _served(result, matches, states, trained)
@@ -129,10 +131,18 @@ def _finding(text: str, evidence: tuple[Evidence, ...], fix: tuple[str, ...]) ->
     )
 
 
+def source_of(result: CaptureResult) -> Source | None:
+    """The source of the server that was asked, by which ids are spelled; None = there was none to read."""
+    if result.rule is None:
+        return None
+    stages = stages_of(result.server)
+    return Source(rule=result.rule, target_config=result.target_config, pipeline_stages=stages)
+
+
 def _spelled(result: CaptureResult, trained: tuple[int, ...]) -> tuple[str, ...]:
     rule = result.rule
     layers = layers_of(result.target_config)
-    source = None if rule is None else Source(rule=rule, target_config=result.target_config)
+    source = source_of(result)
     spelling = spelling_for(trained, None if rule is None else rule.target_class, layers, source)
     if spelling.ids is None or spelling.needs is not None:
         return (f"this SGLang cannot be told to feed {names(trained)}: {spelling.needs or spelling.problem}",)

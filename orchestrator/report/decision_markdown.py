@@ -17,7 +17,7 @@ MOST = 400
 
 def decision_markdown(found: Decision) -> str:
     """The whole decision; detail is folded."""
-    lines = [f"### {_safe(title(found))}", "", _safe(found.headline), ""]
+    lines = [f"### {safe(title(found))}", "", safe(found.headline), ""]
     for place, item in enumerate(found.findings, start=1):
         lines += [*_finding(item, place), ""]
     lines += _listed("Beside it", found.also)
@@ -26,39 +26,40 @@ def decision_markdown(found: Decision) -> str:
     if found.next_runs:
         lines += ["**Next**", ""]
         for run in found.next_runs:
-            lines += [f"- {_safe(run.what)} ({run.cost}): {_safe(run.why)}"]
+            lines += [f"- {safe(run.what)} ({run.cost}): {safe(run.why)}"]
         lines += ["", *_fenced("\n".join(command_words(run) for run in found.next_runs)), ""]
     cells = [[axis, answer, AXES[axis][answer]] for axis, answer in found.place.items()]
-    lines += _folded("What it rests on", _table([["question", "answer", "meaning"], *cells]))
+    lines += _folded("What it rests on", safe_table([["question", "answer", "meaning"], *cells]))
     if found.checks:
         checks = [[f"{item.check} {item.title}", item.outcome.replace("_", " "), item.summary] for item in found.checks]
-        lines += _folded("Checks", _table([["check", "outcome", "what it says"], *checks]))
+        lines += _folded("Checks", safe_table([["check", "outcome", "what it says"], *checks]))
     return "\n".join(lines).rstrip() + "\n"
 
 
 def _finding(item: CheckResult, place: int) -> Iterator[str]:
-    yield f"**{place}. {item.cause or 'note'}, {item.severity or 'note'}** ({_safe(item.check)}): {_safe(item.summary)}"
+    yield f"**{place}. {item.cause or 'note'}, {item.severity or 'note'}** ({safe(item.check)}): {safe(item.summary)}"
     if item.evidence:
-        yield from ("", *_table([["measured", VALUE], *([one.name, evidence_words(one)] for one in item.evidence)]))
+        yield from ("", *safe_table([["measured", VALUE], *([one.name, evidence_words(one)] for one in item.evidence)]))
     if item.remedy:
-        yield from ("", *(f"- {_safe(text)}" for text in item.remedy))
+        yield from ("", *(f"- {safe(text)}" for text in item.remedy))
     if item.refuted_by:
-        yield from ("", f"Refuted by: {_safe(item.refuted_by)}")
+        yield from ("", f"Refuted by: {safe(item.refuted_by)}")
 
 
 def _listed(head: str, texts: Sequence[str]) -> list[str]:
-    return [f"**{head}**", "", *(f"- {_safe(text)}" for text in texts), ""] if texts else []
+    return [f"**{head}**", "", *(f"- {safe(text)}" for text in texts), ""] if texts else []
 
 
 def _folded(summary: str, lines: Sequence[str]) -> list[str]:
     return ["<details>", f"<summary>{summary}</summary>", "", *lines, "", "</details>", ""]
 
 
-def _table(rows: Sequence[Sequence[str]]) -> list[str]:
+def safe_table(rows: Sequence[Sequence[str]]) -> list[str]:
+    """A table whose cells are as harmless; the first row is its head."""
     return [_unlinked(line) for line in markdown_table([[shown(cell, MOST) for cell in row] for row in rows])]
 
 
-def _safe(text: str) -> str:
+def safe(text: str) -> str:
     """Escaped, and neither a mention nor a reference: GitHub looks for both after it has read the Markdown."""
     return _unlinked(escaped(shown(text, 2000)))
 

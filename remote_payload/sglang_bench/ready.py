@@ -101,7 +101,7 @@ class _Looking(threading.Thread):
 
 def _check(process: Process) -> None:
     if process.has_ended:
-        raise process.failure()
+        raise process.failure(f"{process.ending()}, before it was ready")
     found = find(tuple(process.log.tail))
     if found is not None and found[0].name in FATAL:
         raise process.failure("it cannot listen")

@@ -59,3 +59,11 @@ def test_steps_that_are_not_foretold() -> None:
 def test_what_does_not_go_together(given: dict[str, Any]) -> None:
     with pytest.raises(Eagle3Error, match="--apply"):
         require_usable(flags(**given))
+
+
+@pytest.mark.parametrize("path", ["../eagle", "./eagle", ".", ".."])
+def test_a_path_from_a_folder_that_nobody_knows(path: str) -> None:
+    with pytest.raises(Eagle3Error, match=r"^--draft: expected a path on the host from `/` or `~` on, found: \.") as no:
+        require_usable(flags(draft=path))
+    assert no.value.exit_code == 2
+    require_usable(flags(draft="lab/eagle", model="~/target", rows="/srv/rows", prompts=".hidden/p.jsonl"))

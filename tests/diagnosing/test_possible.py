@@ -5,8 +5,8 @@ import json
 
 import pytest
 
-from orchestrator.diagnosing.possible import require_possible
-from orchestrator.errors import UsageError
+from orchestrator.diagnosing.possible import require_models, require_possible
+from orchestrator.errors import CheckpointError, UsageError
 from remote_payload.schema.capture_rule import CaptureRule, WiringFacts
 from tests.diagnosing.test_stages import asked
 
@@ -44,3 +44,23 @@ def test_what_is_named_beside_what_lies_on_the_host(
         require_possible(about, facts)
     assert told in refused.value.message
     assert "embed" in str(refused.value.hint)
+
+
+@pytest.mark.parametrize(
+    ("changes", "draft", "told"),
+    [
+        ({}, "/srv/d", None),
+        ({"draft_config": None}, "/srv/d/", "the drafter's config.json could not be read on host `g1`: /srv/d/config"),
+        ({"draft_config": "[]"}, "~/d", "the drafter's config.json is no JSON object on host `g1`: ~/d/config.json"),
+        ({"target_config": None}, "/srv/d", "the target's config.json could not be read on host `g1`: /srv/t/config"),
+        ({"draft_config": None}, "lab/draft", None),  # a name on a hub
+    ],
+)
+def test_a_folder_that_is_not_there_starts_no_stage(changes: dict[str, None], draft: str, told: str | None) -> None:
+    facts = dataclasses.replace(FACTS, **changes)
+    if told is None:
+        require_models(facts, "g1", "/srv/t", draft)
+        return
+    with pytest.raises(CheckpointError) as refused:
+        require_models(facts, "g1", "/srv/t", draft)
+    assert told in refused.value.message

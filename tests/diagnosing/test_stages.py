@@ -15,7 +15,9 @@ from orchestrator.errors import UsageError
 from remote_payload.schema import BenchJob, StandaloneJob
 from remote_payload.schema.capture import CapturedRows, CaptureResult
 from remote_payload.schema.capture_job import CaptureJob
+from remote_payload.schema.run import Failure
 from tests.diagnosis.test_served_states import fed
+from tests.support.made_runs import made_run
 
 CONFIG = Config()
 
@@ -179,6 +181,31 @@ def test_a_server_that_is_up_has_its_drafter_whatever_is_named() -> None:
     for name in ("capture", "serve"):
         (found,) = (item for item in STAGES if item.name == name)
         assert not isinstance(found.plan(about, CONFIG, Results()), str)
+
+
+DIED = (
+    "the server failed: it ended with exit code 1, before it was ready; its log says: ValueError: Unknown RoPE type x"
+)
+
+
+@pytest.mark.parametrize(
+    ("kind", "message", "is_started"),
+    [
+        ("server", DIED, False),
+        ("server", DIED.replace("exit code 1", "exit code 2 (bad_flag)"), True),  # of a flag that a capture adds
+        ("server", "not one of 8 row(s) could be had", True),
+        ("server", "the server failed: it ended with exit code 1", True),  # while it was asked for states
+        ("machine", "no sglang", True),
+    ],
+)
+def test_a_server_that_died_at_its_start_is_not_started_again(kind: Any, message: str, is_started: bool) -> None:
+    run = made_run("d.capture", phase="failed")
+    assert run.state is not None
+    run = dataclasses.replace(run, state=dataclasses.replace(run.state, failure=Failure(kind=kind, message=message)))
+    (serve,) = (item for item in STAGES if item.name == "serve")
+    planned = serve.plan(asked(), CONFIG, Results(records={"capture": run}))
+    assert isinstance(planned, str) != is_started
+    assert is_started or "did not come up for the capture (run d.capture)" in str(planned)
 
 
 def test_an_id_that_leaves_no_room_for_the_stages() -> None:

@@ -225,6 +225,14 @@ def test_states_that_this_pair_cannot_have_are_refused_before_any_stage(
     assert (done.code, told in done.err) == (2, True), done.err
     assert "hidden_states indices" in done.err
     assert "no1." not in done.err + scene.laptop.run("runs", "list").out
+    assert scene.laptop.run("report", "--diagnosis", "no1").code == 6  # what is refused is not kept
+
+
+def test_a_folder_that_is_not_there_starts_nothing(scene: Scene) -> None:
+    done = scene.diagnose("no2", *scene.words("/no/such/drafter"))
+    assert (done.code, "no2." in done.err) == (30, False), done.err
+    assert "the drafter's config.json could not be read on host `gpu1`: /no/such/drafter/config.json" in done.err
+    assert "not read: the drafter's config.json" in done.err
 
 
 def test_a_drafter_that_is_no_folder(scene: Scene) -> None:

@@ -3,6 +3,7 @@
 from orchestrator.compare.served import effective
 from orchestrator.diagnosis.decision.inputs import Fed, Resolved
 from orchestrator.diagnosis.effective_capture import layers_of, resolve
+from orchestrator.diagnosis.pipeline_stages import stages_of
 from orchestrator.diagnosis.recognised_states import recognised
 from orchestrator.diagnosis.served_states import judge_capture
 from remote_payload.schema.capture import CaptureResult
@@ -47,12 +48,14 @@ def fed_of(found: CaptureResult, run_id: str, trained: tuple[int, ...] | None = 
 
 def resolved_of(found: CaptureResult) -> Resolved:
     """What the installed source says; `states` None where it does not tell."""
-    return resolved_by(found.rule, found.draft_config, found.target_config)
+    return resolved_by(found.rule, found.draft_config, found.target_config, stages_of(found.server))
 
 
-def resolved_by(found: CaptureRule | None, draft_config: str | None, target_config: str | None) -> Resolved:
-    """The same of a source and the texts of both config.json."""
-    rule = resolve(found, draft_config, target_config)
+def resolved_by(
+    found: CaptureRule | None, draft_config: str | None, target_config: str | None, stages: int = 1
+) -> Resolved:
+    """The same of a source and the texts of both config.json; `stages`: pipeline stages of the server."""
+    rule = resolve(found, draft_config, target_config, pipeline_stages=stages)
     told = (*rule.reasoning, rule.problem) if rule.problem is not None else rule.reasoning
     return Resolved(
         states=rule.states, sglang_version=rule.version, reasoning=told, problem=rule.problem, fails=rule.fails
