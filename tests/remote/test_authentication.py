@@ -65,8 +65,10 @@ def test_a_refused_key_names_what_was_tried(client: SshClientFiles, server: SshS
 
 def test_no_key_at_all(client: SshClientFiles, server: SshServer, tmp_path: Path) -> None:
     client.add_host("gpu1", server, IdentityFile=str(tmp_path / "missing"))
-    with pytest.raises(AuthenticationError, match="no key, none was found"):
+    with pytest.raises(AuthenticationError, match="no key, none was found") as caught:
         login("gpu1")
+    assert "`ssh-keygen`" in (caught.value.hint or "")
+    assert "ssh-copy-id" in (caught.value.hint or "")
 
 
 def test_a_locked_key_without_agent_says_ssh_add(client: SshClientFiles, server: SshServer, tmp_path: Path) -> None:

@@ -55,3 +55,16 @@ def test_a_benchmark_needs_sglang_only_where_it_starts_the_server_with_its_own_p
     assert {_note_key(job) for job in elsewhere} == {"bench elsewhere"}  # its Python may lack SGLang
     assert _note_key(BenchJob(model="m")) == "bench"
     assert _note_key(SelftestJob()) == "selftest"
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("gpu-1", "under [hosts.gpu-1] in eagle3.toml"),
+        ("me@box:2222", 'under [hosts.NAME] with `ssh = "me@box:2222"` in eagle3.toml, and give --host NAME'),
+    ],
+)
+def test_the_hint_is_a_table_that_toml_takes(name: str, told: str) -> None:
+    with pytest.raises(HostNotReadyError) as caught:
+        choose_python(host(OLD), HostConfig(ssh=name), name)
+    assert (caught.value.hint or "").endswith(told)
