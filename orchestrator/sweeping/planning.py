@@ -34,7 +34,14 @@ class Wanted:
 def wanted(file: SweepFile, flags: Mapping[str, Any], config: Config, host: str) -> Wanted:
     """Every point of the file for this host, without asking it. Raises JobFileError."""
     shared = (f"{file.source} [sweep.base]", file.base)
-    planned = at_host(jobfile.plan(file.job, config, None, flags, shared=shared), host, config.host(host))
+    try:
+        job = jobfile.plan(file.job, config, None, flags, shared=shared)
+    except JobFileError as error:  # what a flag of the job may be, the file may say as well
+        error.hint = (
+            error.hint or f"every setting of a point has a flag here, or a line under [sweep.base] of {file.source}"
+        )
+        raise
+    planned = at_host(job, host, config.host(host))
     if not isinstance(planned.job, UnitJob):
         raise JobFileError(f"{file.source}: a sweep's points cannot be sweeps")
     expanded = expand(file, planned.job)

@@ -79,6 +79,13 @@ def test_a_drafter_test_prunes_the_chains_that_surely_lose_at_one_user(file: Pat
     assert (hopeless.code, told in hopeless.err) == (2, True), hopeless.err
 
 
+def test_what_every_point_lacks_may_stand_in_the_file(file: Path, eagle: Eagle) -> None:
+    file.write_text(SWEEP.replace('model = "/t"\n', ""), encoding="utf-8")
+    lacking = eagle("sweep", "run", str(file), "--draft", "/d", "--dry-run", "--host", "gpu1")
+    assert (lacking.code, "`--model` must name the target" in lacking.err) == (2, True), lacking.err
+    assert "or a line under [sweep.base] of" in lacking.err
+
+
 def test_several_hosts_share_the_points_once(file: Path, eagle: Eagle) -> None:
     asked = ("sweep", "run", str(file), "--draft", "/d", "--dry-run", "--json", "--host")
     plans = [json.loads(line) for line in eagle(*asked, "b,a").out.splitlines()]
