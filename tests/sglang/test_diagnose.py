@@ -8,6 +8,10 @@ from typing import Any
 import pytest
 
 from orchestrator.demo.stage import DATA
+from orchestrator.diagnosing.asked import Asked
+from orchestrator.diagnosing.gathering import splits_of
+from orchestrator.review import review
+from orchestrator.store import Store
 from tests.sglang.conftest import ARGUMENTS, ENVIRONMENT, Models
 from tests.support.laptop import Laptop
 from tests.support.sshd import running_sshd
@@ -54,7 +58,7 @@ def ask(tmp_path: Path, models: Models, sglang_python: str) -> Iterator[Ask]:
             assert started.returncode in codes, f"{err}\n{out[-3000:]}"
             told = json.loads(out.splitlines()[-1])
             assert isinstance(told, dict)
-            return told
+            return {**told, "store": laptop.store}
 
         yield run
         laptop.close()
@@ -67,6 +71,22 @@ def as_predicted(told: dict[str, Any]) -> None:
     ]
     for split in ("training", "held-out"):
         assert any(f"predicted on {split} prompts, 5 of 5 requests identical" in text for text in told["also"])
+
+
+def as_foretold_once_mended(told: dict[str, Any]) -> None:
+    """What was foretold of the fix, by states that the mis-wired server never fed, is what the mended one accepts."""
+    how = "on the served text, with the embedding output computed from the target's own table"
+    found = {item["name"]: item["value"] for finding in told["findings"] for item in finding["evidence"]}
+    store = Store(told["store"])
+    report = review(store, store.load_exact(told["applied"]["after"])).bench
+    assert report is not None
+    about = Asked(diagnosis_id="d", model=None, draft=None)
+    served = {part.split: part.acceptance for part in splits_of(about, "after", report)}
+    assert set(served) == {"train", "held-out"}
+    for split, acceptance in served.items():
+        assert acceptance is not None
+        foretold = found[f"accept length foretold of the best reading ({split}, {how})"]
+        assert acceptance.accept_length.value == pytest.approx(foretold), split
 
 
 def test_the_story_and_its_fix(ask: Ask, models: Models, tmp_path: Path) -> None:
@@ -88,6 +108,7 @@ def test_the_story_and_its_fix(ask: Ask, models: Models, tmp_path: Path) -> None
     case, *_ = applied["compared"]["comparisons"][0]["cases"]
     (length,) = (item for item in case["metrics"] if item["metric"]["name"] == "accept_length_pooled")
     assert length["verdict"] == "improved"
+    as_foretold_once_mended(told)
     assert length["reference"]["value"] < 1.8
     assert length["this"]["value"] > 2.4
 
@@ -95,7 +116,10 @@ def test_the_story_and_its_fix(ask: Ask, models: Models, tmp_path: Path) -> None
 @pytest.mark.slow
 def test_a_sound_pair(ask: Ask, models: Models) -> None:
     # One repeat decides nothing about the speed, and the quick test leaves the computation out: it may not tell.
-    told = ask(models.embed, codes=(0, 3))
+    told = ask(models.embed, "--sampled", codes=(0, 3))
+    # A CPU verifies greedily, whatever temperature is asked for: the prompts were served once more, and that is told.
+    (sampled,) = [item for item in told["checks"] if item["check"] == "K19"]
+    assert "temperature 1 is not sampled while speculating: verification is greedy on cpu" in sampled["summary"]
     assert told["place"]["fed"]["answer"] == "as_trained"
     assert not set(told["causes"]) & {"wiring", "loading", "engine", "data"}, told["headline"]
     as_predicted(told)
