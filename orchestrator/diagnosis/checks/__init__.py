@@ -5,6 +5,7 @@ from collections.abc import Callable
 from orchestrator.diagnosis.checks.capture import check as capture
 from orchestrator.diagnosis.checks.folder import check as folder
 from orchestrator.diagnosis.checks.gap import check as gap
+from orchestrator.diagnosis.checks.heldout_rows import check as heldout_rows
 from orchestrator.diagnosis.checks.k01_tensors import check as tensors
 from orchestrator.diagnosis.checks.k02_config import check as config
 from orchestrator.diagnosis.checks.k03_vocabulary import check as vocabulary
@@ -35,6 +36,7 @@ CHECKS: tuple[Callable[[Measured], tuple[CheckResult, ...]], ...] = (
     teacher,
     folder,
     capture,
+    heldout_rows,
     gap,
 )
 """K6 and K12 to K19 need a served engine and are no part of this test."""

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from orchestrator.compare.gap import Gap, gap
 from orchestrator.diagnosis.checks.factors import ranking_of
+from orchestrator.diagnosis.checks.heldout_rows import doubts
 from orchestrator.diagnosis.finding import CheckResult, Evidence, Severity, Subject, count, figure
 from orchestrator.diagnosis.measured import Measured
 from remote_payload.schema import RowsFacts
@@ -36,6 +37,10 @@ def check(measured: Measured) -> tuple[CheckResult, ...]:
     if reading is None:
         text = "no reading was measured on all rows of both splits"
         return (GAP.cannot_tell(text, needs="held-out rows that can be measured"),)
+    if doubted := doubts(measured):
+        text = f"the held-out rows are not to be trusted: {doubted[0].summary}"
+        needs = "held-out rows that were captured as the training rows were"
+        return (GAP.cannot_tell(text, needs=needs, evidence=doubted[0].evidence),)
     found = gap(
         measured.train.figures[reading], measured.train.rows, measured.heldout.figures[reading], measured.heldout.rows
     )

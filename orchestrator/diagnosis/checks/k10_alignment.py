@@ -33,8 +33,8 @@ def _offset(measured: Measured) -> CheckResult:
     if ranking is None or len(tried) < 2:
         return OFFSET.cannot_tell("only one token offset was tried", needs="a run with `token_offsets` -1 .. 2")
     best = ranking.best
-    if shifted_slot := next((slot for slot in measured.result.rows.slots if is_shifted(slot)), None):
-        return _states_beside(shifted_slot)
+    if beside := shifted_states(measured.result):
+        return beside[0]
     if rolled := _states_rolled(measured.result):
         return rolled
     evidence = tuple(_by_offset(measured.result, offset) for offset in sorted(tried))
@@ -76,6 +76,12 @@ def _reads_best_elsewhere(best: MeasuredReading, evidence: tuple[Evidence, ...],
         ),
         refuted_by="rows that are known to be aligned, on which offset +1 reads best",
     )
+
+
+def shifted_states(result: StandaloneResult) -> tuple[CheckResult, ...]:
+    """A finding where a slot is the embedding output of the token beside; told from the rows alone."""
+    slot = next((slot for slot in result.rows.slots if is_shifted(slot)), None)
+    return () if slot is None else (_states_beside(slot),)
 
 
 def _states_beside(slot: SlotFacts) -> CheckResult:

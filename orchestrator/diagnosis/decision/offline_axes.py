@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from orchestrator.diagnosis.checks.heldout_rows import HELDOUT
 from orchestrator.diagnosis.decision.axes import Answer, Signal
 from orchestrator.diagnosis.decision.inputs import Offline, Served
 from orchestrator.diagnosis.decision.state_words import layers
@@ -117,6 +118,8 @@ def _gap(offline: Offline, gaps: tuple[CheckResult, ...], *, doubted: bool) -> A
         return "unknown"
     if doubted or not gaps:
         return "open"
+    if any(item.check == HELDOUT.check for item in offline.diagnosis.findings):
+        return "unfit"
     if gaps[0].outcome == "finding":
         return "gap" if weighty(gaps[0]) else "small_gap"
     return "level" if gaps[0].outcome == "passed" else "open"

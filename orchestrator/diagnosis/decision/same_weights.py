@@ -1,18 +1,19 @@
 """Whether a server serves the weights that were tested offline: only then are its figures held against the test's.
 
-A path is a spelling: a link, `~`, a trailing slash and a hub's name beside its snapshot's folder are no difference.
+A path is a spelling: a link, `~` of our own server and a trailing slash are no difference; a hub's name is not beside
+its snapshot's folder, as it tells no revision.
 Contents decide where both sides told them (by samples of every tensor); of a server that was up, those that lie in the
 folder it names now.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 from typing import Literal
 
 from orchestrator.compare.served import effective
 from orchestrator.diagnosis.decision.axes import Signal
 from orchestrator.diagnosis.decision.inputs import Known
+from orchestrator.diagnosis.decision.same_path import is_one_path
 from orchestrator.diagnosis.finding import CheckResult, Evidence, Subject
 from remote_payload.schema.folder import FolderFacts
 
@@ -20,7 +21,6 @@ WEIGHTS = Subject(check="K13", title="served weights")
 FORETOLD = Subject(check="K12", title="served against predicted")
 Answer = Literal["same", "other", "unknown"]
 SHOWN = 12
-_HUB = "models--"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +102,7 @@ def _model(
     elif None in paths:
         answer, by = ("unknown" if attached else "same"), "one of the two is not told"
     else:
-        answer = "same" if _is_one_path(tested, served) else "unknown"
+        answer = "same" if is_one_path(tested, served, attached=attached) else "unknown"
         by = "by the paths alone: whether both hold the same weights is not known"
     lines = [Evidence(name=f"{what} that {held}", value=tested), Evidence(name=f"{what} as served", value=served)]
     for name, digest in zip((held.removeprefix("was "), "served"), digests, strict=True):
@@ -122,21 +122,6 @@ def _digests(folders: tuple[FolderFacts | None, FolderFacts | None]) -> tuple[tu
     return (tensors[0], tensors[1]), "by the tensors that lie in both folders, name by name"
 
 
-def _is_one_path(one: str, other: str) -> bool:
-    a, b = (str(PurePosixPath(path)) for path in (one, other))
-    if (_HUB in a) != (_HUB in b):  # one is the hub's name, the other its snapshot in the cache
-        return _hub_name(a) == _hub_name(b)
-    if _HUB in a:  # wherever the cache lies
-        return a[a.index(_HUB) :] == b[b.index(_HUB) :]
-    home = next((path.removeprefix("~/") for path in (a, b) if path.startswith("~/")), None)
-    return a == b or (home is not None and any(path.endswith(f"/{home}") for path in (a, b) if path[:1] != "~"))
-
-
-def _hub_name(path: str) -> str:
-    cached = next((part for part in PurePosixPath(path).parts if part.startswith(_HUB)), None)
-    return path if cached is None else cached.removeprefix(_HUB).replace("--", "/")
-
-
 def other_words(known: Known) -> str | None:
     """Why no walk of the test foretells what was served; None = as far as is known, the weights are those tested."""
     other = next((model for model in models(known) if model.answer == "other"), None)
@@ -152,8 +137,8 @@ def weights_results(known: Known, signals: Sequence[Signal]) -> tuple[CheckResul
         if model.answer == "other" and "as_tested" in answers:
             found.append(
                 WEIGHTS.cannot_tell(
-                    f"whether the server serves the {model.what} that was tested is contradicted: {model.by} it does "
-                    "not, and yet its answers are, request by request, those of the tested one",
+                    f"whether the server serves the {model.what} that {model.held} is contradicted: {model.by} it does "
+                    "not, and yet its answers are, request by request, those of that one",
                     needs="test and benchmark once more, one after the other",
                     evidence=model.evidence,
                 )

@@ -122,6 +122,8 @@ TABLE: tuple[Row, ...] = (
         why="training rows alone cannot tell learning by heart"),
     Row(name="served lengths alone", kind="ask", tells=("heldout",), asks=("predict", "heldout"), essential=True,
         when="heldout=untold", why="a server may lose drafts on other text alone, and then the drafter is not it"),
+    Row(name="held-out rows that tell nothing", kind="ask", tells=("heldout",), asks=("heldout",), essential=True,
+        when="heldout=unfit", why="what such rows lose says nothing of the drafter"),
     Row(name="held-out text decides nothing", kind="ask", asks=("more_heldout",), essential=True, when="heldout=open",
         why="the interval of the gap holds an honest one and a large one"),
     Row(name="training prompts not served", kind="ask", asks=("serve_train",), when="served_train=unknown",

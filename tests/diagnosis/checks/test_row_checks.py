@@ -365,7 +365,7 @@ class TestData:
         assert findings(data(made_measured(rows_lint=sound_lint(**changes)))) == []
 
     @pytest.mark.parametrize(
-        ("shared", "prompts", "severity"), [(0, 0, None), (0, 1, None), (0, 6, "minor"), (6, 6, "serious")]
+        ("shared", "prompts", "severity"), [(0, 0, None), (0, 1, None), (0, 6, "minor"), (6, 6, "minor")]
     )
     def test_held_out_rows_that_are_not_held_out(self, shared, prompts, severity):
         measured = made_measured(heldout=Rows(seed="held-out"))

@@ -64,7 +64,7 @@ def worse(**changes: Any) -> Known:
         ("/srv/drafter", "/srv/drafter/"),
         ("/srv//drafter", "/srv/./drafter"),
         ("~/drafter", "/home/eve/drafter"),
-        ("/home/eve/.cache/huggingface/hub/models--lab--draft-1/snapshots/0a1b", "lab/draft-1"),
+        ("~/models/drafter", "/data/home/eve/models/drafter"),
         ("/a/hub/models--lab--draft-1/snapshots/0a1b", "/b/hub/models--lab--draft-1/snapshots/0a1b"),
     ],
 )
@@ -78,12 +78,22 @@ def test_spellings_of_one_folder_are_no_difference(tested: str, path: str) -> No
     [
         (TESTED, OTHER),
         ("~/drafter", "/srv/other/my-drafter"),
+        ("~/drafter", "/models/drafter"),
+        ("~/drafter", "/mnt/old-2024/eve/drafter"),
+        ("~/drafter", "/home/eve/old/drafter"),
+        ("/home/eve/.cache/huggingface/hub/models--lab--draft-1/snapshots/0a1b", "lab/draft-1"),
         ("lab/draft-1", "/hub/models--lab--draft-2/snapshots/0a1b"),
         ("/hub/models--lab--draft-1/snapshots/0a1b", "/hub/models--lab--draft-1/snapshots/ffff"),
     ],
 )
 def test_other_paths_without_contents_are_unknown(tested: str, path: str) -> None:
     assert answer(pair(sound(), tested=tested, path=path)) == "unknown"
+
+
+def test_the_home_of_a_server_that_was_up_may_be_anothers() -> None:
+    assert answer(pair(sound(), tested="~/drafter", path="/home/bob/drafter", attached=True)) == "unknown"
+    found = decide(worse(tested="~/drafter", path="/models/drafter", attached=True))
+    assert (found.causes, found.certain) == ((), False)
 
 
 def test_contents_decide_whatever_the_paths_say() -> None:
