@@ -98,7 +98,7 @@ def judged(every: int) -> tuple[tuple[tuple[Any, ...], Known, Decision], ...]:
     return tuple((parts, one, decide(one)) for parts, one in made)
 
 
-HOW_MANY = pytest.mark.parametrize("every", [11, pytest.param(1, marks=pytest.mark.slow)])
+HOW_MANY = pytest.mark.parametrize("every", [17, pytest.param(1, marks=pytest.mark.slow)])
 
 
 def loses(parts: tuple[Any, ...]) -> bool:
@@ -158,5 +158,7 @@ def test_faults_that_are_seen_are_named(every: int) -> None:
             continue
         if drafter != "sound":
             assert ("wiring" if drafter == "mis-wired" else "loading") in found.causes, (parts, found.headline)
+        if drafter == "no head":  # what a head at random answers leaves the files as broken as they are
+            assert found.certain, (parts, found.headline)
         if loses(parts) and told == "both":
             assert "engine" in found.causes, (parts, found.headline)
