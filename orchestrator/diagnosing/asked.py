@@ -105,7 +105,8 @@ class Asked:
     def named(self, host: str, config: Config) -> tuple[Any, ...]:
         """Records that name the host, what is planned for it, and who told a step's cost. Raises JobFileError."""
         costs = [{"source": table.get("source")} for table in config.step_costs]
-        return {"host": host}, config.host(host), self.serve(config).job, {"step_costs": costs}
+        hosts = [{"host": name} for name in (host, *config.hosts)]  # a word that names none is told with all of them
+        return *hosts, config.host(host), self.serve(config).job, {"step_costs": costs}
 
     def with_draft(self, draft: str, suffix: str) -> "Asked":
         """The same about another folder of the drafter, greedily; plain decoding is as fast as it was, not run."""

@@ -46,7 +46,14 @@ def require_same(asked: Asked, config: Config, lease: Lease) -> None:
 
 
 def _require_same_pair(stage: Stage, changed: list[str], asked: Asked) -> None:
-    other = [word for word in changed if word in (*map(flag_of, PAIR), "--host") or not word.startswith("--")]
+    no_more = [word for word in changed if not word.startswith("--")]
+    if no_more:
+        raise ClaimedError(
+            f"diagnosis {asked.diagnosis_id} has a stage {stage.name}, and is asked for none now: {no_more[0]}",
+            hint=f"flags beside --run-id are the whole question: repeat those of before and add to them, or give "
+            f"`--run-id {asked.diagnosis_id}` alone to go on with it as it was asked",
+        )
+    other = [word for word in changed if word in (*map(flag_of, PAIR), "--host")]
     if other:
         raise ClaimedError(
             f"diagnosis {asked.diagnosis_id} was asked something else before: its stage {stage.name} has other "

@@ -161,3 +161,11 @@ def test_what_is_quoted_of_prompts_is_private() -> None:
                 assert word in before
                 assert word not in text, text
             assert is_private or kind != "json" or "<|bos|>" in text  # a template's own mark
+
+
+def test_a_word_that_names_no_host_is_told_without_the_names_of_those_there_are() -> None:
+    several = Config(hosts={**CONFIG.hosts, "wombat7": HostConfig(ssh="wombat7")})
+    about = dataclasses.replace(ASKED, job_file=None)
+    told = redaction_before(about, "wombta", several).text(several.known_hosts_hint("wombta"))
+    assert "configured in" in told
+    assert "wombat7" not in told

@@ -72,7 +72,11 @@ def test_the_same_question_goes_on_and_another_is_named(lease: Lease) -> None:
     require_same(dataclasses.replace(asked(), deep=True, again=True, budget_s=3.0), CONFIG, lease)
     other = dataclasses.replace(asked(draft="/e"), draft="/e")
     assert "its stage offline has other settings (--draft)" in refused(lease, other)
-    assert "no captured training rows" in refused(lease, dataclasses.replace(asked(), samples={}))
+    with pytest.raises(ClaimedError) as no_more:
+        require_same(dataclasses.replace(asked(), samples={}), CONFIG, lease)
+    told = "diagnosis d has a stage offline, and is asked for none now: no captured training rows were named (--rows)"
+    assert no_more.value.message == told
+    assert "repeat those of before" in str(no_more.value.hint)
 
 
 MORE = dataclasses.replace(

@@ -92,12 +92,18 @@ def check_least(limit_bytes: int | None, device: torch.device) -> None:
         )
 
 
+TOLERANCE = 0.1
+"""Of an expected peak: builds of torch differ by so much in what they take for themselves. A limit has none."""
+
+
 def overrun(plan: MemoryPlan, peak_bytes: int | None, before_bytes: int) -> str | None:
     """What to say of a true peak above the limit, or, without a limit, above the plan; None = it was kept.
 
     The plan is of the test itself: it is not held against what the process took before (`before_bytes`).
     """
     told = plan.expected_peak_bytes if plan.limit_bytes is None else plan.limit_bytes
+    if peak_bytes is not None and plan.limit_bytes is None and peak_bytes <= told * (1 + TOLERANCE):
+        return None
     if peak_bytes is None or peak_bytes <= told or (plan.limit_bytes is None and peak_bytes <= before_bytes):
         return None
     what = "was expected" if plan.limit_bytes is None else "`max_memory_bytes` allows"

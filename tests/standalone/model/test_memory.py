@@ -112,6 +112,8 @@ def test_a_peak_above_the_limit_is_told():
     free = replace(kept, limit_bytes=None)
     assert "more than was expected: 1.00 GiB" in overrun(free, 2 * GIB, 0)
     assert overrun(free, 2 * GIB, 2 * GIB) is None  # it was so large before the test
+    assert overrun(free, GIB + GIB // 20, 0) is None  # what is expected is an estimate
+    assert overrun(kept, 2 * GIB + 1, 0) is not None  # a limit is none
 
 
 def test_code_for_products_in_bfloat16_is_in_the_plan_of_a_cpu():
