@@ -39,7 +39,8 @@ def fed_signals(known: Known) -> Iterator[Signal]:
         evidence = _evidence(fed, trained)
         yield Signal(axis="fed", answer="open", results=(SERVED.cannot_tell(text, needs=needs, evidence=evidence),))
         return
-    if trained is None and (known.disputed is not None or stands(known, fed.states) == "open"):
+    by_rule = known.offline is not None and fed.states == known.offline.measured.result.declared.captured
+    if trained is None and (known.disputed is not None or by_rule or stands(known, fed.states) == "open"):
         needs = "`--trained` with the states it was trained on, or a standalone test that reads them"
         lack = "not known" if known.disputed is None else "disputed"
         text = f"the server feeds {layers(fed.states, fed.changed)}; what the drafter was trained on is {lack}"
