@@ -101,11 +101,19 @@ def _labels(known: Known, fed: tuple[int | None, ...] | None, rules: dict[str, t
     assert known.offline is not None
     compared = [item for item in known.offline.diagnosis.results if item.title == CAPTURE.title]
     if any(item.outcome == "passed" for item in compared):
-        return Signal(axis="labels", answer="checked", results=(LABELS.passed("compared to a fresh forward"),))
+        return Signal(
+            axis="labels",
+            answer="checked",
+            results=(LABELS.passed("the rows hold what their labels say, by a fresh forward"),),
+        )
     # only a layer can be miscounted: the embedding output is 0 in every numbering
     by_server = fed is not None and any(fed) and any(not is_other(fed, states) for states in rules.values())
     if by_server:
-        return Signal(axis="labels", answer="checked", results=(LABELS.passed("the server's states bear them out"),))
+        return Signal(
+            axis="labels",
+            answer="checked",
+            results=(LABELS.passed("the rows hold what their labels say, by the states of the server"),),
+        )
     answer: Answer = "doubtful" if is_moved(known.offline.measured) else "unchecked"
     return Signal(axis="labels", answer=answer, results=(_unchecked(known, is_doubtful=answer == "doubtful"),))
 
