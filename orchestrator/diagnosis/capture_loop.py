@@ -37,7 +37,7 @@ def loop_of(rule: CaptureRule) -> Loop:
     tree = _tree(piece)
     _check_counting(piece, tree)
     text = piece.text
-    meets_end = f"self.end_layer in self.{RESULT}" in text
+    meets_end = any(f"{name} in self.{RESULT}" in text for name in _ends(tree))
     embedding, how = _embedding(rule, text)
     where = f"{piece.owner} ({piece.file})"
     end = "and the last layer's output" if meets_end else "the last layer's output is not among them"
@@ -56,22 +56,36 @@ def _check_counting(piece: SourcePiece, tree: ast.Module) -> None:
         if isinstance(node, ast.Compare)
         and isinstance(node.ops[0], ast.In)
         and ast.unparse(node.comparators[0]) == f"self.{RESULT}"
-    } - {"self.end_layer"}
+    } - _ends(tree)
     loops = [node for node in ast.walk(tree) if isinstance(node, ast.For)]
     marked = MARK in piece.text
-    counted = {name for loop in loops for name in _counted(loop)}
+    counted = {name for loop in loops for name in _counted(loop, _ends(tree))}
     if (not numbers and not marked) or not numbers <= counted or (marked and not loops):
         raise UnknownShapeError(f"{piece.owner}.forward in {piece.file} counts its layers in a way not known here")
 
 
-def _counted(loop: ast.For) -> list[str]:
+def _ends(tree: ast.Module) -> set[str]:
+    """What stands for the number behind the last layer's: the model's own, or a name for how many it has."""
+    named = {
+        node.targets[0].id
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+        and isinstance(node.targets[0], ast.Name)
+        and ast.unparse(node.value) in ("len(self.layers)", "self.config.num_hidden_layers")
+    }
+    assigned = [name.id for name in ast.walk(tree) if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)]
+    return {"self.end_layer", *(name for name in named if assigned.count(name) == 1)}
+
+
+def _counted(loop: ast.For, ends: set[str]) -> list[str]:
     """The variable that is a layer's number in this loop."""
     over = ast.unparse(loop.iter)
-    if isinstance(loop.target, ast.Name) and RANGES.fullmatch(over):
+    if isinstance(loop.target, ast.Name) and (RANGES.fullmatch(over) or over in {f"range({end})" for end in ends}):
         return [loop.target.id]
     if isinstance(loop.target, ast.Tuple) and ENUMERATED.fullmatch(over):
         name = ast.unparse(loop.target.elts[0])
-        shifted = f"{name} = {name} + self.start_layer" in ast.unparse(loop)
+        text = ast.unparse(loop)
+        shifted = f"{name} = {name} + self.start_layer" in text or f"{name} += self.start_layer" in text
         return [name] if shifted or "start_layer" not in over else []
     return []
 
@@ -83,7 +97,16 @@ def _embedding(rule: CaptureRule, text: str) -> tuple[bool | None, str]:
         return False, "it adds a residual that is not there before layer 0"
     if any(f"{word}=" in text.replace(" = ", "=") for word in ENTRY):
         return _by_boundary(rule)
+    if "residual" not in text and _takes(text) == {"hidden_states"}:
+        return True, "no residual stands beside what it takes: before layer 0 that is the embedding output"
     return None, "how it takes a state is not known here"
+
+
+def _takes(text: str) -> set[str]:
+    """What is appended to the captured states, anywhere."""
+    calls = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call) and len(node.args) == 1]
+    appends = [call for call in calls if ast.unparse(call.func) == "aux_hidden_states.append"]
+    return {ast.unparse(call.args[0]) for call in appends}
 
 
 def _by_boundary(rule: CaptureRule) -> tuple[bool | None, str]:

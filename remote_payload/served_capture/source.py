@@ -162,9 +162,18 @@ def _forward(
         return None
     method = within[0].method("forward")
     assert method is not None
-    kept = [item for item in method.body if any(word in ast.unparse(item) for word in TOLD)]
+    told = [item for item in method.body if any(word in ast.unparse(item) for word in TOLD)]
+    used = {node.id for item in told for node in ast.walk(item) if isinstance(node, ast.Name)}
+    kept = [item for item in method.body if item in told or _counts(item, used)]
     text = "\n".join(ast.unparse(item) for item in kept)
     return SourcePiece(file=within[0].file, owner=within[0].node.name, name="forward", text=text[:LONGEST])
+
+
+def _counts(item: ast.stmt, used: set[str]) -> bool:
+    """Whether a statement gives a number of layers a name that the loop goes by."""
+    if not isinstance(item, ast.Assign) or len(item.targets) != 1 or not isinstance(item.targets[0], ast.Name):
+        return False
+    return item.targets[0].id in used and "layers" in ast.unparse(item.value)
 
 
 def _loops(one: _Class) -> bool:

@@ -197,3 +197,38 @@ def test_a_config_that_is_none(text: str | None) -> None:
     found = resolve(rule("0.5.23", LLAMA), text, target(LLAMA, 8))
     assert (found.states is None) is (text != '{"eagle_config": 3}')
     assert resolve(rule("0.5.23", LLAMA), config(), text).states is None
+
+
+GEMMA = """num_layers = len(self.layers)
+for i, layer in enumerate(self.layers):
+    if i in self.layers_to_capture:
+        aux_hidden_states.append(hidden_states)
+    layer_outputs = layer(positions=positions, hidden_states=hidden_states)
+    hidden_states = layer_outputs[0]
+if num_layers in self.layers_to_capture:
+    aux_hidden_states.append(hidden_states)"""
+MOE_VL = """for layer_idx, layer in enumerate(self.layers[self.start_layer:self.end_layer]):
+    layer_idx += self.start_layer
+    if layer_idx in self.layers_to_capture:
+        aux_hidden_states.append(hidden_states + residual if residual is not None else hidden_states)
+    hidden_states, residual = layer(positions, hidden_states, forward_batch, residual)"""
+
+
+@pytest.mark.parametrize(
+    ("text", "ids", "states"),
+    [
+        (GEMMA, [-1, 3, 7], (0, 4, 8)),
+        (GEMMA.replace("len(self.layers)", "self.config.num_hidden_layers"), [1, 3, 7], (2, 4, 8)),
+        (GEMMA.replace("len(self.layers)", "len(self.layers) - 1"), [1, 3, 4], None),
+        (GEMMA.replace("num_layers = len(self.layers)\n", ""), [1, 3, 4], None),  # nobody says what it is
+        (f"{GEMMA}\nnum_layers = 3", [1, 3, 4], None),
+        (GEMMA.replace("append(hidden_states)", "append(normed)"), [-1, 3, 4], None),
+        (MOE_VL, [-1, 3, 4], (0, 4, 5)),
+        (MOE_VL.replace("layer_idx += self.start_layer", "layer_idx += 1"), [1, 3, 4], None),
+    ],
+)
+def test_loops_that_say_themselves_how_they_count(text: str, ids: list[int], states: tuple[int, ...] | None) -> None:
+    """As SGLang 0.5.15 writes them: gemma3_causal.py, qwen3_vl_moe.py."""
+    piece = SourcePiece(file="srt/models/x.py", owner="X", name="forward", text=text)
+    read = dataclasses.replace(rule("0.5.23", LLAMA), forward=piece)
+    assert resolve(read, config(ids), target(LLAMA, 8)).states == states

@@ -1,0 +1,33 @@
+"""What of a SGLang's source is kept: the loop with what names its number of layers, wherever the loop is."""
+
+from remote_payload.served_capture.source import rule_from
+
+CAUSAL = '''
+class TextModel:
+    def forward(self, hidden_states, positions):
+        aux_hidden_states = []
+        unused = 3
+        num_layers = len(self.layers)
+        for i, layer in enumerate(self.layers):
+            if i in self.layers_to_capture:
+                aux_hidden_states.append(hidden_states)
+            hidden_states = layer(positions, hidden_states)[0]
+        if num_layers in self.layers_to_capture:
+            aux_hidden_states.append(hidden_states)
+        return self.norm(hidden_states), aux_hidden_states
+
+class PlainForCausalLM:
+    def __init__(self, config):
+        self.model = TextModel(config)
+
+    def set_eagle3_layers_to_capture(self, layer_ids=None):
+        self.model.layers_to_capture = [val + 1 for val in layer_ids]
+'''
+
+
+def test_the_loop_is_kept_with_what_names_its_number_of_layers() -> None:
+    rule = rule_from("0.5.15", "/sglang", {"srt/models/causal.py": CAUSAL}, "PlainForCausalLM")
+    assert rule.forward is not None
+    lines = rule.forward.text.splitlines()
+    assert lines[:2] == ["num_layers = len(self.layers)", "for i, layer in enumerate(self.layers):"]
+    assert "unused" not in rule.forward.text
