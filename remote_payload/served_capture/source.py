@@ -148,11 +148,12 @@ def _class_of_part(owner: _Class, part: str, classes: Mapping[str, _Class]) -> _
 def _forward(
     target: _Class | None, setters: tuple[tuple[_Class, SourcePiece], ...], classes: Mapping[str, _Class]
 ) -> SourcePiece | None:
-    """The loop that captures: in the file of the class that is told, else of the classes that this file builds on."""
+    """The loop that captures: in the part that is told, else the one of its file, or of classes that this builds on."""
     if target is None or not setters:
         return None
     near = [one for one in classes.values() if one.file == setters[-1][0].file]
-    within = [one for one in near if _loops(one)]
+    part = _told_part(*setters[-1], classes)
+    within = [part] if part is not None else [one for one in near if _loops(one)]
     for _ in range(MOST_HANDED_ON):
         if within:
             break
@@ -167,6 +168,22 @@ def _forward(
     kept = [item for item in method.body if item in told or _counts(item, used)]
     text = "\n".join(ast.unparse(item) for item in kept)
     return SourcePiece(file=within[0].file, owner=within[0].node.name, name="forward", text=text[:LONGEST])
+
+
+def _told_part(owner: _Class, setter: SourcePiece, classes: Mapping[str, _Class]) -> _Class | None:
+    """The class with the loop, of `self.PART` in `self.PART.layers_to_capture = ...`; None where none is known."""
+    stored = [
+        ast.unparse(node.value)
+        for node in ast.walk(_tree(setter.text))
+        if isinstance(node, ast.Attribute) and node.attr == TOLD[0] and isinstance(node.ctx, ast.Store)
+    ]
+    if len(set(stored)) != 1 or not stored[0].startswith("self."):
+        return None
+    part: _Class | None = owner
+    for name in stored[0].split(".")[1:]:
+        part = None if part is None else _class_of_part(part, name, classes)
+    found = None if part is None else _with_method(part, "forward", classes)
+    return found if found is not None and _loops(found) else None
 
 
 def _counts(item: ast.stmt, used: set[str]) -> bool:

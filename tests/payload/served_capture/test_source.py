@@ -2,7 +2,7 @@
 
 from remote_payload.served_capture.source import rule_from
 
-CAUSAL = '''
+CAUSAL = """
 class TextModel:
     def forward(self, hidden_states, positions):
         aux_hidden_states = []
@@ -22,7 +22,7 @@ class PlainForCausalLM:
 
     def set_eagle3_layers_to_capture(self, layer_ids=None):
         self.model.layers_to_capture = [val + 1 for val in layer_ids]
-'''
+"""
 
 
 def test_the_loop_is_kept_with_what_names_its_number_of_layers() -> None:
@@ -31,3 +31,24 @@ def test_the_loop_is_kept_with_what_names_its_number_of_layers() -> None:
     lines = rule.forward.text.splitlines()
     assert lines[:2] == ["num_layers = len(self.layers)", "for i, layer in enumerate(self.layers):"]
     assert "unused" not in rule.forward.text
+
+
+BESIDE = """
+from sglang.srt.models.causal import TextModel
+
+class SeeingForConditionalGeneration:
+    def __init__(self, config):
+        self.language_model = TextModel(config.text_config)
+
+    def set_eagle3_layers_to_capture(self, layer_ids=None):
+        self.language_model.layers_to_capture = [val + 1 for val in layer_ids]
+"""
+
+
+def test_the_loop_of_the_part_that_is_told_is_found_in_another_file() -> None:
+    files: dict[str, str | list[str]] = {"srt/models/causal.py": CAUSAL, "srt/models/seeing.py": BESIDE}
+    rule = rule_from("0.5.15", "/sglang", files, "SeeingForConditionalGeneration")
+    assert rule.forward is not None
+    assert (rule.forward.owner, rule.forward.file) == ("TextModel", "srt/models/causal.py")
+    lost = rule_from("0.5.15", "/sglang", {"srt/models/seeing.py": BESIDE}, "SeeingForConditionalGeneration")
+    assert lost.forward is None
