@@ -108,7 +108,8 @@ def test_a_stage_that_was_cut_short_is_run_anew(scene: Scene) -> None:
     done = scene.laptop.run("diagnose", "--host", "gpu1", "--run-id", "c1", "--json")  # as it was asked before
     assert done.objects[-1]["stages"]["serve"] == {"run_id": "c1.serve.2", "phase": "succeeded", "failure": None}
     told = [line["text"] for line in done.objects[:-1] if line.get("name") == "again"]
-    assert told == ["run c1.serve came to nothing (somebody cancelled it): run anew as c1.serve.2"]
+    why = "from its beginning: a server's start and half of its requests are no measurement"
+    assert told == [f"run c1.serve came to nothing (somebody cancelled it): run anew as c1.serve.2, {why}"]
     assert scene.spec("c1.serve.2")["within"] == "c1.hold.2"
     assert scene.holders() == {}
 
