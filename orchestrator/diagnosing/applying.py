@@ -70,12 +70,13 @@ def fix_of(diagnosed: Diagnosed) -> Fix:
     if not fix.config:
         lines = [*fix.by_hand, *(f"--{edit.name.replace('_', '-')} {edit.value}" for edit in fix.server)]
         raise InvalidRunError(f"no change of the drafter's config.json mends it: {'; '.join(lines)}")
-    if fix.rests_on is not None and diagnosed.known.offline is not None:
+    test = diagnosed.known.offline
+    if fix.rests_on is not None and test is not None and test.contest is None:
         raise InvalidRunError(
             f"nothing is applied that rests on {fix.rests_on}",
             hint="name rows that hold those states (--rows, --states): a reading of them shows whether they are right",
         )
-    if diagnosed.known.offline is None:
+    if test is None:
         raise InvalidRunError(
             "nothing is applied without the standalone test: nobody knows that the drafter reads these states better",
             hint="name captured training rows: --rows FOLDER",

@@ -41,9 +41,12 @@ def names_best(measured: Measured, best: MeasuredReading) -> bool:
     declared = result.declared
     if states is None:
         return False
-    if is_vllms_numbering(result, best) or (declared.config_ids is None and declared.ignored_top_level_ids == states):
+    if is_vllms_numbering(result, best):
         return True
-    return measured.spelling(states).ids == declared.config_ids is not None
+    ids = measured.spelling(states).ids
+    if declared.config_ids is None:  # those at the top SGLang does not read: either engine's may stand there
+        return declared.ignored_top_level_ids is not None and declared.ignored_top_level_ids in (states, ids)
+    return ids == declared.config_ids
 
 
 def what_is_fed(result: StandaloneResult, best: MeasuredReading) -> str:

@@ -85,6 +85,7 @@ AXES: Mapping[Axis, Mapping[Answer, str]] = {
         "changed": "the running server returned the states that it was trained on in other numbers: scaled or normed",
         "unlike": "it returned states that are like none of the captured ones",
         "partly": "some are those that it was trained on, and some are like none of the captured ones",
+        "shifted": "each returned state is that of another token of the rows: either they or the server are off",
         "open": "it returned states, and what the drafter was trained on is not known",
         "source_right": "the installed source captures the states it was trained on; the running server was not asked",
         "source_wrong": "the installed source captures other states; the running server was not asked",

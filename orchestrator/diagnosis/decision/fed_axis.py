@@ -37,7 +37,7 @@ def fed_signals(known: Known) -> Iterator[Signal]:
         text = f"each served state is that of the {way} token in the rows: rows or server are off by one token"
         needs = "the standalone test with rows compared to a fresh forward (`--capture-rows`)"
         evidence = _evidence(fed, trained)
-        yield Signal(axis="fed", answer="open", results=(SERVED.cannot_tell(text, needs=needs, evidence=evidence),))
+        yield Signal(axis="fed", answer="shifted", results=(SERVED.cannot_tell(text, needs=needs, evidence=evidence),))
         return
     by_rule = known.offline is not None and fed.states == known.offline.measured.result.declared.captured
     if trained is None and (known.disputed is not None or by_rule or stands(known, fed.states) == "open"):
@@ -217,7 +217,8 @@ def _unlike(fed: Fed, trained: Sequence[int] | None) -> CheckResult:
 def spelled(known: Known, trained: tuple[int, ...]) -> tuple[str, ...]:
     """What to write so that these states are fed; the standalone test's own lines where it has them."""
     wiring = None if known.offline is None else known.offline.wiring
-    if wiring is not None and wiring.verdict in ("mis_wired", "cannot_serve") and wiring.best.facts.states == trained:
+    own = wiring is not None and wiring.verdict in ("mis_wired", "cannot_serve") and wiring.spelling is not None
+    if wiring is not None and own and wiring.best.facts.states == trained:
         return wiring.fix
     found = spelling_for(trained, *known.target, known.source)
     if found.ids is None or found.needs is not None:

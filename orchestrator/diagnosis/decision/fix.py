@@ -108,10 +108,12 @@ def _of_trained(known: Known) -> Fix | None:
 
 
 def _rests_on(known: Known) -> str | None:
-    """Whose word names the trained states where no reading does; None = they were read, and read well."""
-    trained = known.trained
-    if trained is None or (known.offline is not None and known.offline.contest is not None):
+    """Whose word names the trained states where no reading does; None = they were read, and surely best."""
+    trained, found = known.trained, None if known.offline is None else known.offline.contest
+    if trained is None or (found is not None and trained == found.best):
         return None
+    if found is not None:
+        return f"the trainer's word for {layers(trained)}: {layers(found.best)} read as well on these rows"
     return f"the trainer's word for {layers(trained)} alone: no reading shows that the drafter reads them better"
 
 

@@ -13,6 +13,7 @@ from orchestrator.diagnosis.decision.planned import EarlierCost, Planned
 from orchestrator.diagnosis.diagnose import DOUBTED_BY, Diagnosis, diagnose
 from orchestrator.diagnosis.installed_ids import Source
 from orchestrator.diagnosis.measured import Measured
+from orchestrator.diagnosis.mis_wired import names_best
 from orchestrator.diagnosis.served import ServedDiagnosis
 from orchestrator.diagnosis.verdict import WiringVerdict
 from orchestrator.diagnosis.wiring import judge
@@ -230,10 +231,14 @@ class Known:
     def disputed(self) -> tuple[int, ...] | None:
         """The states that it reads well, and best, where its trainer names others; None = no such contradiction.
 
-        A word for others than the rule's that read as well, or for the same in another order, contradicts nothing.
+        A word for others than config.json's that read as well contradicts nothing, nor does one for the same in layer
+        order, which may stand for the set.
         """
         found = None if self.offline is None else self.offline.contest
-        if self.offline is None or self.word is None or found is None or set(self.word) == set(found.best):
+        if self.offline is None or self.word is None or found is None:
             return None
-        undecided = self.word in found.alike and self.offline.wiring.verdict not in ("sound", "mis_read")
-        return None if undecided else found.best
+        if self.word == found.best or self.word == tuple(sorted(found.best)):
+            return None
+        named = names_best(self.offline.measured, self.offline.wiring.best)
+        sound = named or self.offline.wiring.verdict in ("sound", "mis_read")
+        return None if self.word in found.alike and not sound else found.best

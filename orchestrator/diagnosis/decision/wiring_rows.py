@@ -1,7 +1,7 @@
 """Rows of the table on what is fed: by the server, by SGLang's rule, by its source; and on what names states at all.
 
 A fault is certain only where what is fed was measured, or where word and readings name the same other states. A word
-alone, labels that nobody compared, and rules that disagree leave the fault named at most, and doubtful.
+alone, labels that a layer's shift would turn round, and rules that disagree leave it named at most, and doubtful.
 """
 
 from orchestrator.diagnosis.decision.row import Row
@@ -28,7 +28,7 @@ WIRING_ROWS: tuple[Row, ...] = (
         essential=True, bars_fix=True, when="trainer=contradicts",
         why="either the word is wrong (SGLang's ids instead of hidden_states indices?), or the rows' labels are"),
     Row(name="mis-fed by the rule", kind="fault", cause="wiring", tells=("feeding",),
-        when="feeding=mis_fed fed=unknown|open|unlike|partly|source_wrong rule!=contradicts|split "
+        when="feeding=mis_fed fed=unknown|open|shifted|unlike|partly|source_wrong rule!=contradicts|split "
              "trainer!=contradicts",
         why="the served reading is surely worse than the best one, and SGLang's rule names the served one"),
     Row(name="mis-fed as trained", kind="fault", cause="wiring", tells=("feeding",),
@@ -36,7 +36,7 @@ WIRING_ROWS: tuple[Row, ...] = (
         why="the states are right, and in another order, or beside another token, they are surely read better"),
     Row(name="mis-fed by the rule, and no reading is good", kind="fault", cause="wiring", tells=("feeding",),
         asks=("check_rows", "capture"), doubts=True,
-        when="feeding=suspected fed=unknown|open|unlike|partly|source_wrong rule!=contradicts|split "
+        when="feeding=suspected fed=unknown|open|shifted|unlike|partly|source_wrong rule!=contradicts|split "
              "trainer!=contradicts",
         why="another reading is surely better and none is good: wrong rows or a broken export look like that too"),
     Row(name="mis-fed by the installed source", kind="fault", cause="wiring", tells=("fed", "feeding"),

@@ -53,6 +53,8 @@ def shaved(requests):
         pytest.param(lambda: sound(fed=fed(TRAINED, FED_WRONG)), id="served so"),
         pytest.param(lambda: Known(offline=offline(), fed=fed(TRAINED, FED_WRONG)), id="not served"),
         pytest.param(lambda: sound(fed=fed(TRAINED, (1, 3, 4))), id="ids for indices"),
+        pytest.param(lambda: sound(fed=fed(TRAINED, (4, 2, 0))), id="the other way round"),
+        pytest.param(lambda: sound(fed=fed(TRAINED, (2, 0, 4))), id="another order"),
         pytest.param(lambda: Known(offline=offline("wrong"), fed=fed(FED_WRONG, FED_WRONG)), id="fed as the word says"),
         pytest.param(lambda: Known(offline=offline("wrong"), said=FED_WRONG), id="no capture"),
         pytest.param(lambda: Known(offline=offline(), said=(1, 3, 4)), id="no capture, sound by the rule"),

@@ -62,7 +62,7 @@ def test_a_capture_of_other_states_is_wiring_without_anything_else():
     [
         (captured(TRAINED, error=0.04, exact=3), "as_trained"),
         (captured(TRAINED, error=0.4, exact=0), "unlike"),
-        (captured(TRAINED, offset=1), "open"),
+        (captured(TRAINED, offset=1), "shifted"),
     ],
 )
 def test_near_is_not_the_same(found, answer):

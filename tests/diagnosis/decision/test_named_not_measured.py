@@ -6,7 +6,8 @@ import pytest
 
 from orchestrator.diagnosis.decision.decide import decide
 from orchestrator.diagnosis.decision.inputs import Known, Offline, Resolved
-from tests.diagnosis.decision.scenes import FED_WRONG, TRAINED, fed, offline_of, predicted, sound
+from tests.diagnosis.decision.scenes import EACH, FED_WRONG, TRAINED, fed, offline_of, predicted, served, sound
+from tests.diagnosis.decision.test_decide import NO_HEAD, dead
 from tests.support.made_measured import LATER, SHIFTED, WORSE, Made, Rows, made_measured
 from tests.support.made_results import made_declared
 
@@ -118,6 +119,66 @@ def test_the_word_decides_between_rivals():
     assert (found.causes, found.certain) == (("wiring",), True)
     assert found.fix is not None
     assert found.fix.config["eagle_config"]["eagle_aux_hidden_state_layer_ids"] == [-1, 1, 4]
+    assert found.fix.rests_on == (
+        "the trainer's word for [embed, layer 2, layer 5]: [embed, layer 2, layer 4] read as well on these rows"
+    )
+    best = decide(Known(offline=test, fed=fed(FED_WRONG, TRAINED)))
+    assert best.fix is not None
+    assert best.fix.rests_on is None  # word and reading name the same
+    assert "[-1, 1, 3]" in best.named[0].remedy[0]  # not to look up which
+
+
+@pytest.mark.parametrize("ids", [(-1, 1, 3), TRAINED])
+def test_ids_that_config_json_holds_for_what_reads_best_speak_against_a_word_for_its_rival(ids):
+    declared = replaced(WRONG, config_ids=None, ignored_top_level_ids=ids)
+    test = offline_of(made_measured(NEAR, declared=declared, rows=Rows(count=12)))
+    found = decide(Known(offline=test, fed=fed(FED_WRONG, (0, 2, 5))))
+    assert (found.place["trainer"], found.causes, found.certain, found.fix) == (
+        "contradicts",
+        ("wiring",),
+        False,
+        None,
+    )
+    right = decide(Known(offline=test, fed=fed(FED_WRONG, None)))
+    assert (right.causes, right.certain) == (("wiring",), True)
+    assert right.fix is not None
+    assert right.fix.config["eagle_config"]["eagle_aux_hidden_state_layer_ids"] == [-1, 1, 3]
+
+
+def test_states_that_lie_a_token_off_were_held_against_nothing():
+    """Of what is fed nobody knows more than its place; by the rule alone nothing is certain, and nothing changed."""
+    off = replaced(fed((None, None, None), None), token_offset=1, exact=False, worst_error=None)
+    found = decide(Known(offline=offline_of(made_measured(declared=WRONG)), fed=off))
+    assert (found.place["fed"], found.certain, found.fix) == ("shifted", False, None)
+    assert found.next_runs[0].step == "check_rows"
+    assert "contradiction: each served state is that of the next token in the rows" in found.headline
+
+
+def test_what_a_head_at_random_answers_no_walk_foretells():
+    """One request of twelve has a draft accepted by chance, another one less."""
+
+    def by_chance(requests):
+        ways = {3: (0, 1), 14: (0, 1)}
+        return tuple(
+            one
+            if one.histogram is None or one.prompt not in ways
+            else replaced(one, histogram=(one.verify_steps - 1, 1), correct_drafts=1)
+            for one in dead(requests)
+        )
+
+    readings = (Made((0.01, 0.01, 0.01)), Made((0.008, 0.01, 0.01), LATER))
+    rows = Rows(count=EACH, steps=3)
+    test = offline_of(made_measured(readings, rows=rows, heldout=replaced(rows, seed="h"), checkpoint_shared=NO_HEAD))
+    nothing = tuple(
+        replaced(
+            one,
+            requests=tuple(replaced(item, histogram=(item.verifies + item.accepted, 0, 0, 0)) for item in one.requests),
+        )
+        for one in predicted()
+    )
+    found = decide(Known(offline=test, served=served(change=by_chance), predicted=nothing, fed=fed(TRAINED, None)))
+    assert (found.causes, found.certain) == (("loading",), True)
+    assert not [item for item in found.findings if item.cause == "engine"]
 
 
 def test_a_table_of_another_version_is_no_word_against_server_and_source():
