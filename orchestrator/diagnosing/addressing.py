@@ -35,12 +35,15 @@ def addressed(decision: Decision, asked: Asked, config: Config, host: str) -> De
         "TRAIN_PROMPTS.jsonl": serving.get("prompts") if has_both or asked.only_training else None,
         "HELDOUT_PROMPTS.jsonl": serving.get("heldout_prompts" if has_both else "prompts"),
     }
+    if decision.place["heldout"] == "unfit":  # those that were given tell nothing: others are asked for
+        known["HELDOUT_ROWS"] = None
     if asked.only_training:
         known["HELDOUT_PROMPTS.jsonl"] = None
     runs = []
     for run in decision.next_runs:
         command = tuple(str(known.get(word) or word) for word in run.command)
-        said = {"offline": _of_rows, "capture": _of_capture, "serve": _of_bench}[run.cost](run, asked, config)
+        named = dataclasses.replace(run, command=command)
+        said = {"offline": _of_rows, "capture": _of_capture, "serve": _of_bench}[run.cost](named, asked, config)
         more = {key: value for key, value in said.items() if flag_of(key) not in command}
         runs.append(dataclasses.replace(run, command=(*command, *flag_words(more))))
     return dataclasses.replace(decision, next_runs=tuple(runs))
@@ -50,9 +53,9 @@ def _of_rows(run: NextRun, asked: Asked, _config: Config) -> dict[str, Any]:
     """How its rows are read, where these are the rows."""
     samples, words = asked.samples, set(run.command)
     said = {}
-    if {"TRAIN_ROWS", samples.get("rows")} & words:
+    if samples.get("rows") in words:
         said = {key: samples.get(key) for key in ("states", "merged")}
-    if {"HELDOUT_ROWS", samples.get("heldout")} & words:
+    if samples.get("heldout") in words:
         said["heldout_merged"] = samples.get("heldout_merged")
     return said
 

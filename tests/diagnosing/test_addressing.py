@@ -21,6 +21,7 @@ from orchestrator.report.decision_text import command_words
 from remote_payload.schema import BenchJob
 from remote_payload.schema.capture_job import CaptureJob
 from tests.diagnosing.test_stages import asked
+from tests.diagnosis.checks.test_heldout_rows import EXCHANGED, held_out
 from tests.diagnosis.decision import scenes
 
 SERVER: dict[str, Any] = {
@@ -117,6 +118,20 @@ def test_what_files_say_of_the_server_is_said_to_a_capture_and_read_by_a_benchma
     assert "--server-arg=--y" in told["again"]
     filed = dataclasses.replace(about, job_file=None)
     assert "--job" not in {run.step: run.command for run in every_step(Known(), filed)}["again"]
+
+
+def test_held_out_rows_that_tell_nothing_are_not_named_again() -> None:
+    """In their place stand capitals, and nothing is said of how the old ones are merged."""
+    about = asked()
+    about = dataclasses.replace(about, samples={**about.samples, "heldout": "/held", "heldout_merged": "/held.json"})
+    fine = words(about)["standalone"]
+    assert "/held" in fine
+    assert "/held.json" in fine
+    told = decide(Known(offline=scenes.offline_of(held_out(EXCHANGED))))
+    assert told.place["heldout"] == "unfit"
+    (run,) = [run for run in addressed(told, about, Config(), "gpu1").next_runs if "--heldout" in run.command]
+    assert run.command[run.command.index("--heldout") + 1] == "HELDOUT_ROWS"
+    assert not {"/held", "/held.json"} & {*run.command}
 
 
 def test_flags_as_words() -> None:

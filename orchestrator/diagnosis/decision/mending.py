@@ -16,7 +16,7 @@ from orchestrator.diagnosis.decision.served_axes import served_signals
 from orchestrator.diagnosis.diagnose import DOUBTED_BY
 from orchestrator.diagnosis.finding import CheckResult
 from orchestrator.diagnosis.served_engine import DRAFTER
-from orchestrator.diagnosis.verdict import is_poor
+from orchestrator.diagnosis.verdict import WiringVerdict, is_poor
 
 LOST = ("below", "little_below", "dead")
 """Answers of what was served that are less than the drafter gives."""
@@ -95,8 +95,17 @@ def _misfed(known: Known) -> Iterator[str]:
     other = states is not None and trained is not None and tuple(states) != tuple(trained)
     if other or (fed is not None and trained is not None and fed.changed):
         yield "what it is fed"
-    elif offline is not None and offline.wiring.best is not offline.wiring.declared:
+    elif offline is not None and not _reads_best(offline.wiring, told=states is not None and trained is not None):
         yield "what it is fed, or how it is computed"
+
+
+def _reads_best(wiring: WiringVerdict, *, told: bool) -> bool:
+    """Whether no other reading is better; where it is `told` that it is fed as trained, rival states are no fault."""
+    best, declared = wiring.best, wiring.declared
+    if best is declared:
+        return True
+    computed_alike = declared is not None and best.facts.changes == declared.facts.changes
+    return told and wiring.verdict == "cannot_separate" and computed_alike
 
 
 def _length(known: Known, *, lost: bool) -> tuple[Estimate | None, str]:

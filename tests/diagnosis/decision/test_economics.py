@@ -9,7 +9,7 @@ from orchestrator.diagnosis.decision.inputs import Known
 from tests.diagnosis.decision.scenes import fed, offline_of, predicted, served, served_of, sound
 from tests.diagnosis.decision.test_decide import NO_HEAD, dead
 from tests.diagnosis.decision.test_same_weights import pair
-from tests.support.made_measured import LATER, Made, Rows, made_measured
+from tests.support.made_measured import LATER, SHIFTED, Made, Rows, made_measured
 
 SLOW = (60.0, 60.1, 59.9)
 
@@ -62,3 +62,17 @@ def test_a_sound_pair_of_which_nothing_is_accepted_is_slow_by_the_engine():
     found = decide(sound(served=served(change=dead, spec=SLOW), predicted=()))
     assert (found.causes, found.place["pays"]) == (("engine",), "mend_open")
     assert any("whether it pays once mended (what the server loses) is open" in text for text in found.also)
+
+
+def test_a_rival_a_hair_ahead_is_nothing_to_be_mended_of_a_pair_that_is_fed_as_trained():
+    tie = (Made((0.75, 0.72, 0.7, 0.7)), Made((0.751, 0.72, 0.7, 0.7), LATER), SHIFTED)
+    slow = {"served": served(spec=(80.0, 80.1, 79.9))}
+    test = offline_of(made_measured(tie, rows=Rows(count=12)))
+    assert test.wiring.verdict == "cannot_separate"
+    found = decide(sound(offline=test, **slow))
+    assert (found.causes, found.place["pays"]) == (("economics",), "loses")
+    unsaid = decide(sound(offline=test, fed=None, **slow))  # which of the two is fed, and which is right, nobody says
+    assert (unsaid.causes, unsaid.place["pays"]) == ((), "mend_open")
+    computed = tuple(replace(item, changes=("norm_before_fc=on",)) if item is tie[1] else item for item in tie)
+    other = decide(sound(offline=offline_of(made_measured(computed, rows=Rows(count=12))), **slow))
+    assert other.causes == ()
