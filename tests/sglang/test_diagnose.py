@@ -70,7 +70,7 @@ def as_predicted(told: dict[str, Any]) -> None:
         "also"
     ]
     for split in ("training", "held-out"):
-        assert any(f"predicted on {split} prompts, 5 of 5 requests identical" in text for text in told["also"])
+        assert any(f"predicted on 5 {split} prompts, 5 of 5 requests identical" in text for text in told["also"])
 
 
 def as_foretold_once_mended(told: dict[str, Any]) -> None:

@@ -22,8 +22,10 @@ def length_words(one: ServedSplit) -> str:
 def numbers(found: Compared) -> str:
     """Both accept lengths, and how many requests are as foretold."""
     served, predicted = found.served.value or 0.0, found.predicted.value or 0.0
+    many = "" if found.prompts == 1 else "s"
+    prompts = f"{found.prompts} {WHERE[found.split]} prompt{many}"  # those of the workload that were captured as well
     return (
-        f"accept length {served:.2f} served, {predicted:.2f} predicted on {WHERE[found.split]} prompts, "
+        f"accept length {served:.2f} served, {predicted:.2f} predicted on {prompts}, "
         f"{found.identical} of {found.requests} requests identical"
     )
 

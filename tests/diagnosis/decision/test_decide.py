@@ -69,8 +69,8 @@ def test_a_sound_pair_is_healthy_with_its_numbers():
     assert (found.verdict, found.causes, found.certain) == ("healthy", (), True)
     assert found.next_runs == ()
     assert found.fix is None
-    assert "2.83 served, 2.83 predicted on training prompts, 36 of 36 requests identical" in found.headline
-    assert "2.74 served, 2.74 predicted on held-out prompts" in found.headline
+    assert "2.83 served, 2.83 predicted on 12 training prompts, 36 of 36 requests identical" in found.headline
+    assert "2.74 served, 2.74 predicted on 12 held-out prompts" in found.headline
     assert "120.0 against 90.0 tok/s (1.33x)" in found.headline
     assert "[embed, layer 2, layer 4], exactly those" in found.headline
 
