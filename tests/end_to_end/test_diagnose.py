@@ -16,9 +16,10 @@ from tests.support.answering_server import RECORDED_META, AnsweringServer, Reply
 from tests.support.laptop import Done, Laptop
 from tests.support.made_sglang import write_sglang
 from tests.support.patience import wait_for
+from tests.support.served_models import write_target
 from tests.support.sshd import running_sshd
 
-QUICK = '[jobs.standalone]\nsweep = "wiring"\ncapture_rows = 0\nthreads = 1\nmax_rows = 8\n'
+QUICK = '[jobs.standalone]\nsweep = "wiring"\ncapture_rows = 1\nthreads = 1\nmax_rows = 8\n'
 PASSED = Reply(chunks=[(0.0, 1), (0.0, 63)], meta=RECORDED_META)
 UNSEEN = Path(__file__).parents[1] / "golden" / "standalone" / "unseen"
 PAIR = ("--states=embed,2,4,5",)
@@ -53,6 +54,8 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
         with laptop.toml.open("a") as file:
             file.write(QUICK)
         story = shutil.copytree(DATA, server.home / "story")
+        shutil.rmtree(story / "target")
+        write_target(story / "target")  # with all its layers: a fresh forward bears out the labels of the rows
         config = json.loads((story / "drafter_std" / "config.json").read_text())
         config["eagle_config"]["eagle_aux_hidden_state_layer_ids"] = [-1, 1, 3]
         (story / "drafter_std" / "config.json").write_text(json.dumps(config))

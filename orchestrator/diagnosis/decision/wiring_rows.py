@@ -74,7 +74,7 @@ NAMING_ROWS: tuple[Row, ...] = (
         asks=("check_rows", "capture"), doubts=True, essential=True, bars_fix=True,
         when="labels=doubtful feeding=mis_fed rule!=contradicts|split",
         why="labels in SGLang's ids instead of hidden_states indices look just like ids in vLLM's numbering"),
-    Row(name="labels that nobody compared", kind="ask", asks=("check_rows", "capture"),
+    Row(name="labels that nobody compared", kind="ask", asks=("check_rows", "capture"), doubts=True,
         when="labels=unchecked feeding=mis_fed trainer!=contradicts",
         why="which states the rows hold is said by their labels alone, and the ids of a fix hang on it"),
 )  # fmt: skip
