@@ -35,6 +35,11 @@ _LINES: dict[tuple[str, str], tuple[str, ...]] = {
     ("input_norm", "none"): ('set in the drafter\'s config.json: "norm_before_fc": false, "fc_norm": false',),
     ("final_norm", "none"): ("no engine leaves out the final norm before lm_head: the drafter must be trained again",),
     ("final_norm", "applied"): ("remove what tells the engine to leave out the final norm before lm_head",),
+    ("windows", "kept"): (
+        "SGLang ignores the drafter's `sliding_window`: `--speculative-draft-window-size` sets one for all layers",
+        "or serve it with vLLM, or train it again without a window",
+    ),
+    ("windows", "none"): ('set in the drafter\'s config.json: "sliding_window": null',),
     ("embedding", "draft"): (
         "SGLang always uses the target's embedding; vLLM keeps the drafter's own where it differs: serve with vLLM",
         "or train it again with the target's embedding, frozen",

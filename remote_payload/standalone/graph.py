@@ -30,6 +30,8 @@ class Graph:
     """Whose embed_tokens."""
     vocabulary: Literal["offset", "absolute", "identity", "mended"] = "offset"
     """How d2t is read; `mended`: not at all, but as lm_head's own rows tell the map."""
+    windows: Literal["kept", "none"] = "kept"
+    """Whether the layers' sliding windows hold, where they have any; `none`: every position sees all before it."""
     rope: Rope
     position_start: Literal[0, 1] = 0
     """Rotary position of the row's first draft position."""

@@ -56,6 +56,7 @@ def read_graph(read: Read) -> tuple[Graph, Graph, tuple[GraphFlag, ...]]:
         *_norm_output(read),
         _embedding(read),
         read.vocabulary,
+        *_windows(read),
         rope_flag,
         position_start_flag(read.dialect),
     )
@@ -67,6 +68,16 @@ def read_graph(read: Read) -> tuple[Graph, Graph, tuple[GraphFlag, ...]]:
 def _graph(values: dict[str, str], rope: Rope) -> Graph:
     chosen: dict[str, Any] = {**values, "rope": rope, "position_start": int(values["position_start"])}
     return Graph(**chosen)
+
+
+def _windows(read: Read) -> tuple[GraphFlag, ...]:
+    """Told only of layers with windows; SGLang's EAGLE-3 layer reads none from config.json."""
+    attention = read.config.attention
+    if isinstance(attention, LatentAttention) or not any(attention.windows):
+        return ()
+    why = "SGLang ignores the drafter's window and attends to everything"
+    evidence = "`sliding_window` in config.json"
+    return (GraphFlag(name="windows", value="kept", source="config", evidence=evidence, served="none", served_why=why),)
 
 
 def _input(read: Read) -> GraphFlag:

@@ -8,7 +8,7 @@ from remote_payload.schema.standalone import SkippedReading
 from remote_payload.standalone.checkpoint.draft_vocabulary import SENSIBLE_SHARE
 from remote_payload.standalone.checkpoint.load import Checkpoint
 from remote_payload.standalone.checkpoint.rope_config import Rope
-from remote_payload.standalone.graph import Graph
+from remote_payload.standalone.graph import Graph, GroupedAttention
 
 THETAS = (1e4, 5e5, 1e6)
 """Rotary bases of the common targets; the reference trainer knows 10000 alone, whatever config.json says."""
@@ -63,6 +63,8 @@ def choices(checkpoint: Checkpoint, steps: int) -> Choices:
     found.among("feedback", ("raw", "normed"), "" if steps > 1 else "a chain of one step feeds nothing back")
     _input_norms(found, checkpoint, names)
     found.among("final_norm", ("applied", "none"), "")
+    if isinstance(checkpoint.config.attention, GroupedAttention) and any(checkpoint.config.attention.windows):
+        found.among("windows", ("kept", "none"), "")
     found.among("embedding", ("target", "draft"), "", available=checkpoint.embeddings)
     mended = ("mended",) if "mended" in checkpoint.vocabularies else ()
     found.among(

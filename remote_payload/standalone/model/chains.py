@@ -38,7 +38,8 @@ class Shared:
     def rule(self, layer: Layer) -> Rule:
         """How a layer makes its scores."""
         scale = layer.attention.scale(self.graph.rope)
-        return Rule(scale=scale, window=layer.window, score_bytes=self.budget.score_bytes)
+        window = layer.window if self.graph.windows == "kept" else None
+        return Rule(scale=scale, window=window, score_bytes=self.budget.score_bytes)
 
     def begin(self, index: int, hidden: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """A layer's residual and normed input; only the first one's residual is a matter of the graph."""

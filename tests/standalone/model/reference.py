@@ -130,7 +130,7 @@ class Slow:
         kind, rope = self.config.attention, self.graph.rope
         scale, window = len(queries[0]) ** -0.5, None
         if isinstance(kind, GroupedAttention):
-            window = kind.windows[min(layer, len(kind.windows) - 1)]
+            window = kind.windows[min(layer, len(kind.windows) - 1)] if self.graph.windows == "kept" else None
         elif rope.kind == "yarn" and rope.scaling.get("mscale_all_dim"):
             scale *= (0.1 * rope.scaling["mscale_all_dim"] * math.log(rope.scaling["factor"]) + 1) ** 2
         near = [one for one in seen if window is None or one[0] > position - window]

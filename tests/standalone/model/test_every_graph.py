@@ -109,6 +109,10 @@ def test_every_graph(changes):
     compare(made, readings_of(made, changes, (1, -1, 2)))
 
 
+def test_windows_that_a_server_ignores():
+    compare(KINDS["layers with windows"], readings_of(KINDS["layers with windows"], {"windows": "none"}, (1, 0)))
+
+
 @pytest.mark.parametrize("kind", ["plain", "window", "layers with windows", "mla"])
 def test_smallest_pieces(kind):
     compare(KINDS[kind], readings_of(KINDS[kind], {"input_norm": "joint"}, (1, 0)), budget=SMALLEST)
