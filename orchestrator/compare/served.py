@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from orchestrator.compare.served_acceptance import Acceptance, acceptance, samples_of
 from orchestrator.compare.served_pairing import LEAST_TOKENS, LENGTHS_APART, Pairing, corrected, pair
 from orchestrator.compare.served_part import Part, unfinished
+from orchestrator.compare.served_refused import Refused, is_too_long, refused_of
 from orchestrator.compare.served_speed import Speed, point_seconds, speed
 from orchestrator.compare.stats import UNKNOWN
 from remote_payload.schema.bench import BenchResult, PointFacts, RequestSample, ServerFacts, Side
@@ -66,6 +67,10 @@ class LoadFigures:
     """CPU seconds of the client a second of wall time, the busiest repeat."""
     client_waited: float | None
     """Seconds a second that the client wanted a core and had none, the worst repeat; None = the host does not tell."""
+    refused: tuple[Refused, ...] = ()
+    """Prompts that the server does not take, for their length: failures as well."""
+    answered: tuple[RequestSample, ...] = ()
+    """Where nothing else failed: the good ones of every repeat, whose acceptance is theirs; empty = something did."""
 
     @property
     def valid(self) -> bool:
@@ -124,13 +129,17 @@ class ServedFigures:
         """Whether the run came to its end and every load is a measurement."""
         return self.part is None and bool(self.loads) and all(load.valid for load in self.loads)
 
+    @property
+    def tells_acceptance(self) -> bool:
+        """Whether the answers there are tell of acceptance: all of it is valid, but for prompts that are too long."""
+        return self.part is None and bool(self.loads) and all(load.answered for load in self.loads)
+
 
 def served_figures(result: BenchResult, requests: Sequence[RequestSample]) -> ServedFigures:
     """Make the figures. Points with failed requests count as failures and give no throughput."""
     keys = dict.fromkeys((point.side, point.concurrency, point.request_rate) for point in result.points)
-    contents = samples_of(result.workload)
     draft = draft_of(result.servers)
-    loads = tuple(_load(key, result.points, requests, (contents, draft.depth)) for key in keys)
+    loads = tuple(_load(key, result, requests, draft.depth) for key in keys)
     plain = {load.key: load for load in loads if load.side == "plain"}
     greedy = result.workload.temperature == 0
     pairs = [
@@ -138,8 +147,7 @@ def served_figures(result: BenchResult, requests: Sequence[RequestSample]) -> Se
     ]
     sure = corrected([item.pairing for item in pairs])
     pairs = [replace(item, pairing=pairing) for item, pairing in zip(pairs, sure, strict=True)]
-    part = unfinished(result, requests)
-    return ServedFigures(loads=loads, pairs=tuple(pairs), draft=draft, part=part)
+    return ServedFigures(loads=loads, pairs=tuple(pairs), draft=draft, part=unfinished(result, requests))
 
 
 def draft_of(servers: Sequence[ServerFacts]) -> Draft:
@@ -179,34 +187,33 @@ def decoded(text: str | None) -> object:
 
 def _load(
     key: tuple[Side, int | None, float | None],
-    all_points: Sequence[PointFacts],
+    result: BenchResult,
     requests: Sequence[RequestSample],
-    asked: tuple[Sequence[str], int | None],
+    depth: int | None,
 ) -> LoadFigures:
-    """`asked`: what each prompt is a sample of, where told, and how deep the server drafts."""
-    side, users, rate = key
-    points = tuple(
-        point for point in all_points if (point.side, point.concurrency, point.request_rate) == (side, users, rate)
-    )
-    numbers = {point.point for point in points}
-    own = [item for item in requests if item.point in numbers]
+    """`depth`: how deep the server drafts, where told."""
+    points = tuple(one for one in result.points if (one.side, one.concurrency, one.request_rate) == key)
+    own = [item for item in requests if item.point in {point.point for point in points}]
     good = [item for item in own if item.error is None]
     by_point = [(point, [item for item in good if item.point == point.point]) for point in points if not point.failed]
     measured = tuple(item for _, some in by_point for item in some)
     known = [item for item in measured if item.cached_tokens is not None and item.prompt_tokens]
     prompt_tokens = sum(item.prompt_tokens or 0 for item in known)
+    failed = max(sum(point.failed for point in points), sum(item.error is not None for item in own))
     return LoadFigures(
-        side=side,
-        concurrency=users,
-        request_rate=rate,
+        side=key[0],
+        concurrency=key[1],
+        request_rate=key[2],
         points=points,
         requests=measured,
-        failed=max(sum(point.failed for point in points), sum(item.error is not None for item in own)),
+        failed=failed,
         speed=speed(by_point),
-        acceptance=acceptance(measured, *asked),
+        acceptance=acceptance(measured, samples_of(result.workload), depth),
         cached_share=sum(item.cached_tokens or 0 for item in known) / prompt_tokens if prompt_tokens else None,
         client_cpu=_worst(points, lambda point: point.client_cpu_s),
         client_waited=_worst(points, lambda point: point.client_waited_s),
+        refused=refused_of(result.workload, own),
+        answered=tuple(good) if failed == sum(map(is_too_long, own)) else (),
     )
 
 

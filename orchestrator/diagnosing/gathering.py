@@ -102,13 +102,13 @@ def _served(asked: Asked, record: RunRecord | None, store: Store) -> Served | No
 
 def splits_of(asked: Asked, run_id: str, report: BenchReport) -> Iterator[ServedSplit]:
     """The speculating side at its lowest load, training and held-out prompts apart where the run told them apart."""
-    loads = [load for load in report.figures.loads if load.side == "spec" and load.requests]
+    loads = [load for load in report.figures.loads if load.side == "spec" and (load.requests or load.answered)]
     if not loads:
         return
     load = min(loads, key=_how_loaded)
     border = report.result.workload.heldout_from
     parts: dict[SplitName, list[RequestSample]] = {}
-    for request in load.requests:
+    for request in load.answered or load.requests:  # the same, but for prompts that are too long
         trained = asked.only_training if border is None else request.prompt < border
         name: SplitName = "train" if trained else "held-out"
         parts.setdefault(name, []).append(request)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from orchestrator.compare.served import Draft, LoadFigures, PairedLoad, ServedFigures
 from orchestrator.compare.served_harness import HarnessFigures
+from orchestrator.compare.served_refused import too_long
 from orchestrator.compare.served_speed import LEAST_REPEATS
 from orchestrator.diagnosis.served_engine import simulates
 from orchestrator.diagnosis.served_measurement import is_not_working, load_words
@@ -75,7 +76,12 @@ def _invalid(figures: ServedFigures) -> str:
     if not failed:
         return f"no request was answered {load_words(bad[0])}: no measurement"
     more = ", ..." if len(bad) > 1 else ""
-    return f"{failed} request{'' if failed == 1 else 's'} failed ({load_words(bad[0])}{more}): no measurement"
+    told = f"{failed} request{'' if failed == 1 else 's'} failed"
+    refused = {one.prompt: one for load in bad for one in load.refused}
+    if refused and all(load.answered for load in bad):
+        long = too_long([refused[prompt] for prompt in sorted(refused)])
+        told = f"{told}, {long}"
+    return f"{told} ({load_words(bad[0])}{more}): no measurement"
 
 
 def _paired(pairs: Sequence[PairedLoad], draft: Draft) -> tuple[ServedVerdict, str]:

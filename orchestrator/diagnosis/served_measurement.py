@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from orchestrator.compare.served import CLIENT_BOUND, LoadFigures
 from orchestrator.compare.served_acceptance import LEAST_STEPS
 from orchestrator.compare.served_pairing import LEAST_TOKENS
+from orchestrator.compare.served_refused import too_long, without
 from orchestrator.compare.served_speed import tokens_of
 from orchestrator.diagnosis.finding import CheckResult, Evidence, Subject, count, figure
 from orchestrator.diagnosis.served_asked import seen
@@ -77,12 +78,27 @@ def is_not_working(load: LoadFigures) -> bool:
 
 def _failed(load: LoadFigures, where: str) -> CheckResult:
     sent = sum(point.requests for point in load.points)
+    if load.refused and load.answered:
+        return _refused(load, f"{load.failed} of {sent} requests failed {where}", count("failed", load.failed, sent))
     return REQUESTS.finding(
         f"{load.failed} of {sent} requests failed {where}: this load is no measurement",
         severity="fatal",
         cause="engine",
         evidence=(count("failed requests", load.failed, sent),),
         remedy=("see requests.jsonl.gz for each error; lower the concurrency, or raise --request-timeout-s",),
+        refuted_by="a run without failed requests",
+    )
+
+
+def _refused(load: LoadFigures, told: str, failed: Evidence) -> CheckResult:
+    """Nothing failed but what is too long, whatever the load: the server did as it must."""
+    shorter = ", or lower --max-new-tokens" if any(one.answer is not None for one in load.refused) else ""
+    return REQUESTS.finding(
+        f"{told}, {too_long(load.refused)}: this load is no measurement of speed",
+        severity="fatal",
+        cause="data",
+        evidence=(failed, *(seen(one.place, one.words) for one in load.refused)),
+        remedy=(f"{without(load.refused)}{shorter}, or serve a longer context (--context-length)",),
         refuted_by="a run without failed requests",
     )
 

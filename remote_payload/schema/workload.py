@@ -68,6 +68,10 @@ class WorkloadFacts(Record):
     """Over the rendered prompts and their order: equal workloads have equal ones."""
     prompt_sha256: tuple[str, ...] = ()
     """The beginning of each prompt's own, in their order: equal prompts have equal ones. Empty = an older record."""
+    files: tuple[str, ...] = ()
+    """Where the prompts were read: one file, or that of the training prompts and the held-out one; empty = of none."""
+    lines: tuple[int, ...] = ()
+    """The line of each prompt in its file, from 1 on; empty = of no file, or an older record."""
     conversations: tuple[str, ...] = ()
     """What names each prompt's conversation, in their order, where any tells one; empty = none does."""
     heldout_from: int | None = None

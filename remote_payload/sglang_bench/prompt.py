@@ -25,6 +25,8 @@ class Prompt:
     messages: tuple[dict[str, Any], ...] | None = None
     trained: "TrainedRow | None" = None
     """The training row that it is of, where that holds ids and messages both."""
+    line: int | None = None
+    """In the file that it was read from, from 1 on; None = of no file."""
     conversation: str | None = None
     """What it belongs to together with other prompts, e.g. the turns of one conversation; None = not told."""
 

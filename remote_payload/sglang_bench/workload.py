@@ -38,6 +38,8 @@ class Workload:
     """How many are asked where the job does not say; None = all."""
     heldout_from: int | None = None
     """Index of the first held-out prompt; None = the job tells no splits apart."""
+    files: tuple[str, ...] = ()
+    """Where they were read; with `heldout_from` two."""
     retokenised: TemplateCheck | None = None
     """What the served template makes of training rows' messages; None = no prompt holds both, or not asked yet."""
 
@@ -51,6 +53,8 @@ class Workload:
             prompt_tokens=sum(known) if len(known) == len(self.prompts) else None,
             sha256=digest(self.prompts),
             prompt_sha256=tuple(map(prompt_digest, self.prompts)),
+            files=self.files,
+            lines=tuple(prompt.line or 0 for prompt in self.prompts) if self.files else (),
             conversations=_conversations(self.prompts),
             heldout_from=self.heldout_from,
             max_new_tokens=job.max_new_tokens,
@@ -82,7 +86,8 @@ def load(job: BenchJob, spare: int) -> Workload:
     if len(forms) > 1:
         raise rows_failure(f"prompts of one kind are needed, {path} holds several: {', '.join(forms)}")
     form = next(form for form, _ in rows.values())
-    return _workload(str(path), form, [rows[line][1] for line in kept], [rows[line][1] for line in others])
+    prompts, beyond = ([replace(rows[line][1], line=line) for line in lines] for lines in (kept, others))
+    return replace(_workload(str(path), form, prompts, beyond), files=(str(path),))
 
 
 def _both(job: BenchJob, spare: int) -> Workload:
@@ -94,7 +99,8 @@ def _both(job: BenchJob, spare: int) -> Workload:
         raise rows_failure(f"prompts of one kind are needed, found: {words}")
     source = f"{train.source} and, held out, {heldout.source}"
     prompts, beyond = [*train.prompts, *heldout.prompts], [*train.spare, *heldout.spare]
-    return replace(_workload(source, train.form, prompts, beyond), heldout_from=len(train.prompts))
+    both = _workload(source, train.form, prompts, beyond)
+    return replace(both, heldout_from=len(train.prompts), files=(*train.files, *heldout.files))
 
 
 def as_text(workload: Workload) -> Workload:

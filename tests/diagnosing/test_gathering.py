@@ -7,8 +7,9 @@ import pytest
 
 from orchestrator.diagnosing.gathering import splits_of
 from orchestrator.diagnosing.mended import answers_of, walked_of
+from orchestrator.diagnosis.decision.decide import decide
 from orchestrator.diagnosis.decision.foretold import compare
-from orchestrator.diagnosis.decision.inputs import SPLITS, Predicted, PredictedRequest, Served
+from orchestrator.diagnosis.decision.inputs import SPLITS, Known, Predicted, PredictedRequest, Served
 from orchestrator.diagnosis.measured import Split
 from orchestrator.report.bench_content import BenchReport, report_bench
 from remote_payload.schema.bench import RequestSample
@@ -119,3 +120,50 @@ def test_the_same_number_of_tokens_is_not_the_same_text() -> None:
     )
     found = compare(predicted, requests, 1, exact=True)
     assert (found.requests, found.other_text) == (1, 1)
+
+
+def test_what_was_answered_beside_prompts_that_are_too_long_tells_of_acceptance() -> None:
+    """And of nothing else: the load is no measurement of speed."""
+    told = "HTTP 400: The input (1200 tokens) is longer than the model's context length (1024 tokens)."
+    whole = report(2)
+    requests = [
+        dataclasses.replace(item, error=told, chunk_s=(), chunk_tokens=(), histogram=None, verify_steps=None)
+        if item.prompt == 1
+        else item
+        for item in whole.requests
+    ]
+    points = [made_point(place, [r for r in requests if r.point == place], concurrency=2 - place) for place in (0, 1)]
+    result = dataclasses.replace(whole.result, points=tuple(points))
+    made = report_bench(result, requests)
+    splits = tuple(splits_of(asked(), "r", made))
+    assert {split.split: [item.prompt for item in split.requests] for split in splits} == {
+        "train": [0],
+        "held-out": [2],
+    }
+    assert all(split.acceptance is not None for split in splits)
+    known = Known(
+        served=Served(run_id="r", result=result, figures=made.figures, diagnosis=made.diagnosis, splits=splits)
+    )
+    decision = decide(known)
+    assert any(
+        "prompt 1 (30 tokens) is longer than the 1024 tokens that the server takes" in one for one in decision.also
+    )
+    assert any(one.endswith("serve a longer context (--context-length)") for one in decision.also)
+    serve = [run.what for run in decision.next_runs if run.cost == "serve"]
+    assert serve
+    assert all(what.endswith("(leave the prompts out that are too long first)") for what in serve)
+    untold = [item.summary for item in decision.checks if "is no measurement" in item.summary]
+    assert untold == []
+    assert decision.place["pays"] == "unknown"
+
+
+@pytest.mark.parametrize(("source", "word"), [("bundled", "bundled"), ("/srv/merged.jsonl", "held-out")])
+def test_bundled_prompts_are_called_that(source: str, word: str) -> None:
+    made = report(None)
+    result = dataclasses.replace(made.result, workload=dataclasses.replace(made.result.workload, source=source))
+    splits = tuple(splits_of(asked(), "r", made))
+    known = Known(
+        served=Served(run_id="r", result=result, figures=made.figures, diagnosis=made.diagnosis, splits=splits)
+    )
+    told = [item.summary for signal in decide(known).signals for item in signal.results]
+    assert any(f" on {word} prompts, and nothing was foretold of them" in text for text in told)

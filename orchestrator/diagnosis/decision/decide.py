@@ -25,7 +25,7 @@ from orchestrator.diagnosis.diagnose import SEVERITIES
 from orchestrator.diagnosis.finding import Cause, CheckResult
 from orchestrator.diagnosis.served_asked import ARGUMENTS
 from orchestrator.diagnosis.served_engine import DRAFTER, PATH, SIMULATED
-from orchestrator.diagnosis.served_measurement import WORKS
+from orchestrator.diagnosis.served_measurement import REQUESTS, WORKS
 from orchestrator.diagnosis.served_pairs import OUTPUTS
 
 ORDER: tuple[Cause, ...] = ("loading", "wiring", "data", "engine", "parameters", "generalization", "economics")
@@ -174,7 +174,8 @@ def _also(known: Known, rows: Sequence[Row], signals: Sequence[Signal]) -> Itera
     if known.served is not None:
         for item in known.served.diagnosis.findings:
             if _is_measuring(item) and weighty(item):
-                yield f"doubtful: {item.summary}"
+                mends = item.remedy if item.title == REQUESTS.title and item.cause == "data" else ()
+                yield " -> ".join([f"doubtful: {item.summary}", *mends])
 
 
 def _headline(

@@ -11,6 +11,13 @@ FORETOLD = Subject(check="K12", title="served against predicted")
 LEAST_STEPS = 30
 """Verify steps below which nothing is called dead."""
 WHERE = {"train": "training", "held-out": "held-out"}
+BUNDLED = "bundled"
+"""Source of a workload that came with the tool."""
+
+
+def asked_words(source: str, one: ServedSplit) -> str:
+    """Which prompts they are, where nothing was foretold of them; the bundled ones nobody named as held out."""
+    return "bundled" if source == BUNDLED else WHERE[one.split]
 
 
 def length_words(one: ServedSplit) -> str:
@@ -111,14 +118,14 @@ def _remedies(first: int | None, draft: Draft) -> tuple[str, ...]:
     )
 
 
-def dead(one: ServedSplit) -> CheckResult:
-    """Nothing is accepted, and nothing was foretold."""
+def dead(one: ServedSplit, source: str) -> CheckResult:
+    """Nothing is accepted, and nothing was foretold; `source` of the workload."""
     found = one.acceptance
     length = None if found is None else found.length
     steps = 0 if found is None else found.verify_steps
     evidence = () if length is None else (figure("accept length", length, "tokens"),)
     return FORETOLD.finding(
-        f"nothing that the drafter drafts is accepted on {WHERE[one.split]} prompts: {length_words(one)} over "
+        f"nothing that the drafter drafts is accepted on {asked_words(source, one)} prompts: {length_words(one)} over "
         f"{steps} verify steps",
         severity="fatal",
         cause="engine",

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from orchestrator.compare.served import decoded, effective
+from orchestrator.compare.served_refused import without
 from orchestrator.diagnosis.decision.inputs import Known
 from orchestrator.diagnosis.decision.row import Row, Step
 
@@ -104,7 +105,15 @@ def next_runs(known: Known, rows: Sequence[Row]) -> tuple[NextRun, ...]:
             words = f"{other.what}, and {run.what.removeprefix(_SAME[other.cost])}"
             command = (*other.command, *_FLAGS[step])
             found[into] = replace(other, what=words, command=command, decides=run.decides or other.decides)
-    return tuple(sorted(found.values(), key=lambda run: (not run.decides, COSTS.index(run.cost))))
+    runs = [replace(run, what=f"{run.what}{_shorter(known)}") if run.cost == "serve" else run for run in found.values()]
+    return tuple(sorted(runs, key=lambda run: (not run.decides, COSTS.index(run.cost))))
+
+
+def _shorter(known: Known) -> str:
+    """What to do first about prompts that the server refused for their length: asked again they are refused again."""
+    loads = () if known.served is None else known.served.figures.loads
+    refused = {one.prompt: one for load in loads for one in load.refused}
+    return f" ({without([refused[prompt] for prompt in sorted(refused)])} first)" if refused else ""
 
 
 def _command(known: Known, step: Step, cost: Cost) -> tuple[str, ...]:

@@ -12,9 +12,9 @@ from orchestrator.diagnosis.decision.foretold import MARGIN, Compared, compare
 from orchestrator.diagnosis.decision.foretold_words import (
     FORETOLD,
     LEAST_STEPS,
-    WHERE,
     apart,
     as_predicted,
+    asked_words,
     dead,
     differing,
     differs,
@@ -99,10 +99,11 @@ def _split(known: Known, served: Served, one: ServedSplit) -> Signal:
     other = _as_other(known, served, one)
     if other is not None:
         return _signal("as_other", other)
-    if is_dead(one) and served.figures.valid and not simulates(served.result):
-        return _signal("dead", dead(one))
+    source = served.result.workload.source
+    if is_dead(one) and served.figures.tells_acceptance and not simulates(served.result):
+        return _signal("dead", dead(one, source))
     needs = "the standalone test over rows of prompt and served output, walked with the served number of steps"
-    words = f"{length_words(one)} on {WHERE[one.split]} prompts, and {reason or 'nothing was foretold of them'}"
+    words = f"{length_words(one)} on {asked_words(source, one)} prompts, and {reason or 'nothing was foretold of them'}"
     return _signal("untold", FORETOLD.cannot_tell(words, needs=needs))
 
 
@@ -167,7 +168,7 @@ def _no_prediction(known: Known, served: Served, one: ServedSplit) -> str | None
 def _unusable(served: Served, one: ServedSplit) -> str | None:
     """Why no walk foretells such answers."""
     draft, temperature = served.figures.draft, served.result.workload.temperature
-    if not served.figures.valid:
+    if not served.figures.tells_acceptance:
         return f"the run is no measurement ({served.diagnosis.verdict})"
     if one.acceptance is None:
         return "no answer tells of verify steps"

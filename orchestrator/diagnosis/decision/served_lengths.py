@@ -25,7 +25,7 @@ LARGE = 0.6
 def served_gap(known: Known, signals: Sequence[Signal]) -> Iterator[Signal]:
     """Held-out against training prompts; none where one of them was not served, or was sampled. `signals`: K12's."""
     served = known.served
-    if served is None or not served.figures.valid or served.result.workload.temperature > 0:
+    if served is None or not served.figures.tells_acceptance or served.result.workload.temperature > 0:
         return
     lengths = []
     for name in SPLITS:

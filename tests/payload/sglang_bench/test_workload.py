@@ -218,8 +218,18 @@ def test_training_prompts_then_held_out_ones(tmp_path: Path) -> None:
     assert [len(prompt.input_ids or ()) for prompt in both.prompts] == [2, 2, 2, 3, 3, 3]
     assert [prompt.index for prompt in both.prompts] == list(range(6))
     assert [len(prompt.input_ids or ()) for prompt in both.spare] == [2, 3]
-    assert both.facts(job()).heldout_from == 3
-    assert read(tmp_path, [{"input_ids": IDS}]).facts(job()).heldout_from is None
+    facts = both.facts(job())
+    assert facts.heldout_from == 3
+    assert facts.files == (both.source.split(" and, ")[0], str(heldout))
+    asked = [
+        [json.loads(line)["input_ids"] for line in Path(file).read_text("utf-8").splitlines()] for file in facts.files
+    ]
+    told = [asked[place > 2][line - 1] for place, line in enumerate(facts.lines)]
+    assert told == [list(prompt.input_ids or ()) for prompt in both.prompts]
+    alone = read(tmp_path, [{"input_ids": IDS}]).facts(job())
+    assert (alone.heldout_from, len(alone.files), alone.lines) == (None, 1, (1,))
+    bundled = load(job(prompts="bundled"), 0).facts(job())
+    assert (bundled.files, bundled.lines) == ((), ())
 
 
 def test_two_splits_are_of_one_form_and_from_files(tmp_path: Path) -> None:
