@@ -17,6 +17,7 @@ from orchestrator.config import Config, read_toml
 from orchestrator.errors import JobFileError
 from orchestrator.flags import flag_of, is_flag, settings_in, with_flags
 from orchestrator.secret_settings import require_no_secret
+from orchestrator.split_files import require_apart
 from remote_payload.schema import JOB_KINDS, Job, SchemaError, Setting
 from remote_payload.schema.record import from_value
 
@@ -202,6 +203,7 @@ def _overlay(kind: str, layers: list[tuple[str, Mapping[str, Any]]]) -> PlannedJ
     except SchemaError as error:
         raise JobFileError(_explain(str(error), allowed, sources)) from None
     require_no_secret(job, sources)
+    require_apart(job, sources)
     return PlannedJob(job=job, settings=(*_settings(job, allowed, sources), *expected.values()))
 
 

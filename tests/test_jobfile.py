@@ -180,3 +180,14 @@ def test_a_job_file_beyond_all_measure_is_a_usage_error(tmp_path: Path, text: st
     own.write_text(f'kind = "standalone"\n{text}\n', encoding="utf-8")
     with pytest.raises(JobFileError, match=r"mine\.toml"):
         jobfile.plan("standalone", Config(), own, PATHS)
+
+
+@pytest.mark.parametrize("kind", ["bench", "capture"])
+def test_held_out_prompts_are_of_another_file(kind: str) -> None:
+    config = Config(path=Path("/p/eagle3.toml"), jobs={kind: {"model": "/m", "prompts": "/p/a.jsonl"}})
+    jobfile.plan(kind, config, None, {"heldout_prompts": "/p/b.jsonl"})
+    with pytest.raises(
+        JobFileError, match=r"^--heldout-prompts and /p/eagle3.toml \[jobs\..*found one file: /p/a"
+    ) as no:
+        jobfile.plan(kind, config, None, {"heldout_prompts": "/p//a.jsonl"})
+    assert no.value.exit_code == 2

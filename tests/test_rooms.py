@@ -100,6 +100,7 @@ def test_the_payload_takes_nothing_from_the_laptop_nor_from_elsewhere() -> None:
 # Which rooms a room may import; the arrows of the house.
 ARROWS = {
     "cli": {"pipeline", "compare", "diagnosis", "report", "store", "records", "config", "jobfile", "updates", "errors",
+            "split_files",
             "outcome", "review", "reporting", "promotion", "published", "measurements", "operands", "expectations",
             "demo", "importers", "measured_files", "result_files", "sweeping", "estimating", "sweep", "waiting",
             "diagnosing", "scheduling", "notifying", "housekeeping", "cli", "sweep_groups", "several_hosts"},
@@ -132,7 +133,8 @@ ARROWS = {
     "following": {"remote", "store", "records", "updates", "errors"},
     "remote": {"remote", "records", "config", "updates", "errors"},
     "store": {"store", "records", "errors"},
-    "jobfile": {"config", "errors", "flags", "secret_settings"},
+    "jobfile": {"config", "errors", "flags", "secret_settings", "split_files"},
+    "split_files": {"errors"},
     "flags": set(),
     "secret_settings": {"errors", "flags"},
     "config": {"config", "errors"},

@@ -1,5 +1,6 @@
 """What the flags of `diagnose` must be: looked at before a host is asked, so that hours of stages end with a report."""
 
+import posixpath
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 from orchestrator.cli.saved import require_place
 from orchestrator.errors import UsageError
 from orchestrator.jobfile import parse_states
+from orchestrator.split_files import one_file
 from remote_payload.schema.job import MAX_STEPS
 
 REPORTS = ("markdown", "html")
@@ -22,6 +24,7 @@ def require_usable(flags: Mapping[str, Any]) -> None:
     """Raise UsageError for what no stage could use, JobFileError for states that are none, OutputError."""
     require_named({name: flags[name] for name in TEXTS})
     require_rooted({name: flags[name] for name in FOLDERS})
+    _require_apart(flags)
     for name in REPORTS:
         if flags[name] is not None:
             require_place(flags[name], f"--{name}")
@@ -37,6 +40,16 @@ def require_usable(flags: Mapping[str, Any]) -> None:
             f"--num-steps: what a server accepts is foretold for at most {MAX_STEPS} steps, found: {steps}",
             hint="`run bench --num-steps` serves and measures more of them",
         )
+
+
+def _require_apart(flags: Mapping[str, Any]) -> None:
+    """Raise JobFileError where one file is to be asked as training prompts and as held-out ones."""
+    train = next((name for name in ("prompts", "merged") if flags[name]), None)
+    heldout = next((name for name in ("heldout_prompts", "heldout_merged") if flags[name]), None)
+    if train is None or heldout is None:
+        return
+    if posixpath.normpath(flags[train]) == posixpath.normpath(flags[heldout]):
+        raise one_file(f"--{heldout.replace('_', '-')} and --{train}", flags[train])
 
 
 def require_rooted(paths: Mapping[str, str | None]) -> None:

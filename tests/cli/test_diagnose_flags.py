@@ -38,6 +38,18 @@ def test_trained_states(text: str, told: str) -> None:
     assert no.value.exit_code == 2
 
 
+@pytest.mark.parametrize(
+    ("train", "heldout"),
+    [("prompts", "heldout_prompts"), ("merged", "heldout_merged"), ("merged", "heldout_prompts")],
+)
+def test_held_out_prompts_are_of_another_file(train: str, heldout: str) -> None:
+    require_usable(flags(**{train: "/p/a.jsonl", heldout: "/p/b.jsonl"}))
+    with pytest.raises(Eagle3Error, match=r"found one file: /p/a\.jsonl") as no:
+        require_usable(flags(**{train: "/p/a.jsonl", heldout: "/p/x/../a.jsonl"}))
+    assert no.value.exit_code == 2
+    assert no.value.message.startswith(f"--{heldout.replace('_', '-')} and --{train}: ")
+
+
 def test_states_that_are_some() -> None:
     require_usable(flags(trained="embed,2,4", num_steps=16))
 
