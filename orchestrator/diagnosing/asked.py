@@ -99,6 +99,9 @@ class Asked:
             **({} if served.keep_outputs else {"keep_outputs": False}),
         }
         told = {"trained": self.trained} if self.has_rows else {}
+        if served.attach_url is not None:  # as the server names them, where nobody else did
+            named = {"model": self.model, "draft": self.draft}
+            listed |= {key: value for key, value in named.items() if value is not None and listed.get(key) is None}
         longest = config.jobs.get("capture", {}).get("max_tokens", LONGEST_PROMPT + tokens)
         return jobfile.plan("capture", config, None, {**listed, **samples, **answers, **told, "max_tokens": longest})
 

@@ -19,6 +19,7 @@ from orchestrator.diagnosing.possible import require_possible
 from orchestrator.diagnosing.results import Results, Skipped, failure_of
 from orchestrator.diagnosing.running import run_or_take, standing
 from orchestrator.diagnosing.same import require_same
+from orchestrator.diagnosing.served_names import with_served_names
 from orchestrator.diagnosing.stages import STAGES, Stage, is_attached
 from orchestrator.diagnosis.decision.decide import decide
 from orchestrator.diagnosis.decision.decision import Decision
@@ -57,6 +58,7 @@ def diagnose(asked: Asked, config: Config, lease: Lease) -> Diagnosed:
     named that these models cannot have.
     """
     session, store, tell = lease.session, lease.store, lease.tell
+    asked = with_served_names(asked, config, lease)
     require_same(asked, config, lease)
     looked = look(asked, config, session, store, tell)
     results = looked.results

@@ -54,10 +54,13 @@ class WiringRequest(Record):
     exec_prefix: tuple[str, ...] = ()
     source: str | None = None
     """Folder of a package `sglang` that is read instead of the one that the interpreter would import."""
+    attach_url: str | None = None
+    """A server that is up: what is empty of `model` and `draft` is taken at its word."""
 
     def __post_init__(self) -> None:
-        require(bool(self.model.strip()), "`model` must name the target's folder")
-        require(bool(self.draft.strip()), "`draft` must name the drafter's folder")
+        is_told = self.attach_url is not None
+        require(is_told or bool(self.model.strip()), "`model` must name the target's folder")
+        require(is_told or bool(self.draft.strip()), "`draft` must name the drafter's folder")
 
 
 class WiringFacts(Record):
@@ -69,3 +72,6 @@ class WiringFacts(Record):
     draft_config: str | None
     fc_shape: tuple[int, int] | None = None
     """Rows and columns of the drafter's fc.weight; None = not found in its safetensors files, or an older record."""
+    told_model: str | None = None
+    """The target's folder by the word of a server that is up; None = it was not asked, or such a folder is not here."""
+    told_draft: str | None = None

@@ -1,13 +1,16 @@
 """Folders that a job names, looked for before a server is started: its own words for a missing one are a hub's."""
 
+import contextlib
 import os
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 from remote_payload.failure import checkpoint_failure
 from remote_payload.schema.bench_job import BenchJob
 from remote_payload.schema.folder import FolderFacts
 from remote_payload.sglang_bench.command import path_of
+from remote_payload.sglang_bench.info import server_info
 from remote_payload.weights import folder_facts
 
 LOCAL = ("/", "~", "./", "../")
@@ -52,6 +55,24 @@ def named_folder(job: BenchJob, told: object) -> FolderFacts | None:
     if not _is_here(job) or not isinstance(told, str) or not Path(told).is_dir():
         return None
     return folder_facts(told)
+
+
+def told_folders(url: str) -> tuple[str, str]:
+    """Target and drafter by the word of a server that is up, each where it is a model's folder here; empty = not."""
+    info: dict[str, Any] = {}
+    if urlsplit(url).hostname in LOOPBACK:
+        with contextlib.suppress(OSError, ValueError):  # nobody answers, or it wants a key that only a run has
+            info = server_info(url, None) or {}
+    told = (info.get("model_path"), info.get(DRAFT))
+    model, draft = (one if isinstance(one, str) and _is_model(one) else "" for one in told)
+    return model, draft
+
+
+def _is_model(folder: str) -> bool:
+    try:
+        return Path(folder).is_absolute() and Path(folder, "config.json").is_file()
+    except ValueError:  # a NUL in the name
+        return False
 
 
 def _is_here(job: BenchJob) -> bool:

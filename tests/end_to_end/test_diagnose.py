@@ -345,3 +345,25 @@ def test_no_fix_is_applied_where_the_trainers_word_speaks_against_what_reads_bes
     assert told["place"]["trainer"]["answer"] == "contradicts"
     assert "there is nothing to apply" in str(told["not_applied"])
     assert [path.name for path in scene.story.glob("drafter_contradicted*")] == [draft.name]
+
+
+@pytest.mark.slow
+def test_a_server_that_is_up_names_its_folders_and_refuses_a_line_by_its_length(scene: Scene, tmp_path: Path) -> None:
+    """Nobody names the pair: the capture is of what the server says. It is asked with all that it can answer."""
+    target, drafter = scene.story / "target", scene.story / "drafter_std"
+    prompts = tmp_path / "prompts.jsonl"
+    prompts.write_text("".join(f'{{"input_ids": [5, 6, {place}]}}\n' for place in range(3)))
+    long = (
+        b'{"error": {"message": "The input (2000 tokens) is longer than the model\'s context length (1024 tokens)."}}'
+    )
+    with AnsweringServer() as server:
+        named = {"model_path": str(target), "speculative_draft_model_path": str(drafter)}
+        server.info = {**server.info, **named}
+        server.replies = [Reply(status=400, body=long)]
+        told = scene.diagnose("u1", f"--attach-url={server.url}", f"--prompts={prompts}")
+        again = scene.diagnose("u1", f"--attach-url={server.url}", f"--prompts={prompts}")
+    words = " ".join(told.err.split())
+    assert f"by the word of the server that is up, nobody else named them: target {target}, drafter {drafter}" in words
+    assert "capture (failed): run u1.capture" in told.out
+    assert "capture (failed): run u1.capture:" in again.out
+    assert "by the word of the server" not in again.err
