@@ -1,7 +1,8 @@
 """Rows of the table on what is fed: by the server, by SGLang's rule, by its source; and on what names states at all.
 
-A fault is certain only where what is fed was measured, or where word and readings name the same other states. A word
-alone, labels that a layer's shift would turn round, and rules that disagree leave it named at most, and doubtful.
+A fault is certain only where what is fed was measured, or where word and readings name the same other states; and
+that by labels of rows that somebody bears out: a fresh forward, or the server's own states. A word alone, labels that
+nobody compared, and rules that disagree leave it named at most, and doubtful.
 """
 
 from orchestrator.diagnosis.decision.row import Row
