@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -347,23 +348,42 @@ def test_no_fix_is_applied_where_the_trainers_word_speaks_against_what_reads_bes
     assert [path.name for path in scene.story.glob("drafter_contradicted*")] == [draft.name]
 
 
+class ShortServer(AnsweringServer):
+    """Takes prompts below 1024 tokens."""
+
+    def next_reply(self, body: dict[str, Any], headers: dict[str, str]) -> tuple[Reply, list[float]]:
+        _, sent = super().next_reply(body, headers)
+        if len(body["input_ids"]) < 1024:
+            return PASSED, sent
+        told = f"The input ({len(body['input_ids'])} tokens) is longer than the model's context length (1024 tokens)."
+        return Reply(status=400, body=json.dumps({"error": {"message": told}}).encode()), sent
+
+
 @pytest.mark.slow
-def test_a_server_that_is_up_names_its_folders_and_refuses_a_line_by_its_length(scene: Scene, tmp_path: Path) -> None:
-    """Nobody names the pair: the capture is of what the server says. It is asked with all that it can answer."""
+def test_a_server_that_is_up_names_its_folders_and_refuses_a_line_for_its_length(scene: Scene, tmp_path: Path) -> None:
+    """Nobody names the pair: the capture is of what the server says. What it can answer tells of acceptance."""
     target, drafter = scene.story / "target", scene.story / "drafter_std"
     prompts = tmp_path / "prompts.jsonl"
-    prompts.write_text("".join(f'{{"input_ids": [5, 6, {place}]}}\n' for place in range(3)))
-    long = (
-        b'{"error": {"message": "The input (2000 tokens) is longer than the model\'s context length (1024 tokens)."}}'
-    )
-    with AnsweringServer() as server:
-        named = {"model_path": str(target), "speculative_draft_model_path": str(drafter)}
-        server.info = {**server.info, **named}
-        server.replies = [Reply(status=400, body=long)]
-        told = scene.diagnose("u1", f"--attach-url={server.url}", f"--prompts={prompts}")
-        again = scene.diagnose("u1", f"--attach-url={server.url}", f"--prompts={prompts}")
-    words = " ".join(told.err.split())
-    assert f"by the word of the server that is up, nobody else named them: target {target}, drafter {drafter}" in words
-    assert "capture (failed): run u1.capture" in told.out
-    assert "capture (failed): run u1.capture:" in again.out
-    assert "by the word of the server" not in again.err
+    rows = [[5, 6, place] for place in range(3)]
+    rows.insert(2, [7] * 1200)
+    prompts.write_text("".join(json.dumps({"input_ids": row}) + "\n" for row in rows))
+    report = tmp_path / "report.md"
+    with ShortServer() as server:
+        server.info |= {"model_path": str(target), "speculative_draft_model_path": str(drafter)}
+        server.info |= {"speculative_algorithm": "EAGLE3", "speculative_num_steps": 3, "speculative_eagle_topk": 1}
+        words = (f"--attach-url={server.url}", f"--prompts={prompts}")
+        told = scene.diagnose("u1", *words, f"--markdown={report}")
+        again = scene.diagnose("u1", *words, "--json")
+    named = f"by the word of the server that is up, nobody else named them: target {target}, drafter {drafter}"
+    assert named in " ".join(told.err.split())
+    assert "capture (failed): run u1.capture" in told.out  # this server cannot capture
+    assert again.objects[-1]["stages"]["capture"]["run_id"] == "u1.capture"
+    assert not any("by the word of" in line.get("text", "") for line in again.objects[:-1])
+    long = f"line 3 of {prompts} (1200 tokens) is longer than the 1024 tokens that the server takes"
+    mends = f"name a copy of {prompts} without line 3"
+    for text in (told.out, report.read_text(), json.dumps(again.objects[-1])):
+        assert (long in " ".join(text.split()), mends in " ".join(text.split())) == (True, True), text
+    assert "accept length 2.17 on training prompts" in " ".join(told.out.split())
+    hidden = scene.laptop.run("report", "--diagnosis", "u1", "--redact", "--format", "markdown")
+    assert (hidden.code, str(prompts) in hidden.out, "prompts.jsonl" in hidden.out) == (0, False, False), hidden.out
+    assert "(1200 tokens) is longer than" in hidden.out

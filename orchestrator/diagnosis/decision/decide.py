@@ -174,8 +174,9 @@ def _also(known: Known, rows: Sequence[Row], signals: Sequence[Signal]) -> Itera
     if known.served is not None:
         for item in known.served.diagnosis.findings:
             if _is_measuring(item) and weighty(item):
-                mends = item.remedy if item.title == REQUESTS.title and item.cause == "data" else ()
-                yield " -> ".join([f"doubtful: {item.summary}", *mends])
+                yield f"doubtful: {item.summary}"
+                if item.title == REQUESTS.title and item.cause == "data":  # a line of its own: a screen cuts long ones
+                    yield from (f"to have its speed: {remedy}" for remedy in item.remedy)
 
 
 def _headline(
