@@ -34,6 +34,8 @@ class Refused:
     """Its length; None = neither record nor server tells."""
     answer: int | None
     """Tokens of an answer that were asked for with it, where both together are too long."""
+    counted: int | None
+    """Its length as the server counts, with the tokens that it keeps free; None = not told."""
     takes: int
     """Tokens that the server takes, as it says itself."""
 
@@ -46,6 +48,8 @@ class Refused:
     def words(self) -> str:
         """The same with its length."""
         length = "length not told" if self.tokens is None else f"{self.tokens} tokens"
+        if self.tokens is not None and self.counted is not None and self.tokens < self.takes <= self.counted:
+            length += f", {self.counted} with those that the server keeps free"
         return f"{self.place} ({length}{'' if self.answer is None else f' and {self.answer} of an answer'})"
 
 
@@ -61,10 +65,10 @@ def is_too_long(item: RequestSample) -> bool:
 
 
 def too_long(refused: Sequence[Refused]) -> str:
-    """e.g. `line 3 of /p.jsonl (1200 tokens) is longer than the 1024 tokens that the server takes`."""
+    """e.g. `line 3 of /p.jsonl (1200 tokens) is too long for the 1024 tokens that the server takes`."""
     takes = " or ".join(str(size) for size in sorted({one.takes for one in refused}))
     verb = "is" if len(refused) == 1 else "are"
-    return f"{_listed([one.words for one in refused])} {verb} longer than the {takes} tokens that the server takes"
+    return f"{_listed([one.words for one in refused])} {verb} too long for the {takes} tokens that the server takes"
 
 
 def without(refused: Sequence[Refused]) -> str:
@@ -101,5 +105,6 @@ def _refused(workload: WorkloadFacts, item: RequestSample) -> Refused:
         line=workload.lines[item.prompt] if has_line else None,
         tokens=said if item.prompt_tokens is None else item.prompt_tokens,
         answer=None if answer is None else int(answer.group(1)),
+        counted=said,
         takes=int(takes.group(1)),
     )

@@ -39,9 +39,9 @@ def report(*bad: RequestSample, users: int = 1, **workload: Any) -> BenchReport:
 @pytest.mark.parametrize(
     ("error", "words"),
     [
-        (LONGER, "line 3 of /p/train.jsonl (1200 tokens) is longer than the 1024 tokens that the server takes"),
-        (BOTH, "line 3 of /p/train.jsonl (1000 tokens and 64 of an answer) is longer than the 1024 tokens"),
-        (ALLOWED, "line 3 of /p/train.jsonl (1200 tokens) is longer than the 1018 tokens that the server takes"),
+        (LONGER, "line 3 of /p/train.jsonl (1200 tokens) is too long for the 1024 tokens that the server takes"),
+        (BOTH, "line 3 of /p/train.jsonl (1000 tokens and 64 of an answer) is too long for the 1024 tokens"),
+        (ALLOWED, "line 3 of /p/train.jsonl (1200 tokens) is too long for the 1018 tokens that the server takes"),
     ],
 )
 def test_each_way_in_which_a_server_says_so(error: str, words: str) -> None:
@@ -59,7 +59,7 @@ def test_lines_of_both_files_are_named_each_once() -> None:
     found = refused_of(report(*bad).result.workload, [*bad, *bad])
     assert too_long(found) == (
         "line 3 of /p/train.jsonl (1101 tokens), line 4 of /p/train.jsonl (1102 tokens) and line 7 of /p/held.jsonl "
-        "(1104 tokens) are longer than the 1024 tokens that the server takes"
+        "(1104 tokens) are too long for the 1024 tokens that the server takes"
     )
     assert (
         without(found)
@@ -70,19 +70,19 @@ def test_lines_of_both_files_are_named_each_once() -> None:
 def test_many_lines_are_counted() -> None:
     bad = [failed(prompt, LONGER) for prompt in range(5)]
     found = refused_of(report(*bad).result.workload, bad)
-    assert "line 4 of /p/train.jsonl (1200 tokens) and 2 more are longer" in too_long(found)
+    assert "line 4 of /p/train.jsonl (1200 tokens) and 2 more are too long for" in too_long(found)
     assert not report(*bad).figures.tells_acceptance  # nothing was answered
 
 
 def test_a_record_that_tells_no_lines() -> None:
     made = report(failed(1, LONGER), files=(), lines=())
-    assert "prompt 1 (1200 tokens) is longer than" in made.diagnosis.headline
+    assert "prompt 1 (1200 tokens) is too long for" in made.diagnosis.headline
     assert made.diagnosis.fix[0].startswith("leave the prompts out that are too long")
 
 
 def test_a_request_that_failed_otherwise_leaves_nothing_to_judge_by() -> None:
     made = report(failed(1, LONGER), failed(2, "timed out"))
-    assert "longer than" not in made.diagnosis.headline
+    assert "too long" not in made.diagnosis.headline
     assert not made.figures.tells_acceptance
     assert made.figures.loads[0].answered == ()
 
@@ -92,3 +92,12 @@ def test_what_broke_off_midway_was_taken() -> None:
     assert not is_too_long(failed(0, LONGER, chunk_s=(0.1,), chunk_tokens=(1,)))
     assert not is_too_long(failed(0, "HTTP 400: the length is wrong"))
     assert report().figures.tells_acceptance
+
+
+def test_what_the_server_keeps_free_is_said_where_it_decides() -> None:
+    short = failed(1, LONGER.replace("1200", "1026"), prompt_tokens=1022)
+    words = (
+        "line 3 of /p/train.jsonl (1022 tokens, 1026 with those that the server keeps free) is too long for the 1024"
+    )
+    assert words in report(short).diagnosis.headline
+    assert "(1200 tokens)" in report(failed(1, LONGER.replace("1200", "1204"), prompt_tokens=1200)).diagnosis.headline

@@ -127,7 +127,9 @@ def test_what_was_answered_beside_prompts_that_are_too_long_tells_of_acceptance(
     told = "HTTP 400: The input (1200 tokens) is longer than the model's context length (1024 tokens)."
     whole = report(2)
     requests = [
-        dataclasses.replace(item, error=told, chunk_s=(), chunk_tokens=(), histogram=None, verify_steps=None)
+        dataclasses.replace(
+            item, error=told, prompt_tokens=1200, chunk_s=(), chunk_tokens=(), histogram=None, verify_steps=None
+        )
         if item.prompt == 1
         else item
         for item in whole.requests
@@ -146,7 +148,7 @@ def test_what_was_answered_beside_prompts_that_are_too_long_tells_of_acceptance(
     )
     decision = decide(known)
     assert any(
-        "prompt 1 (30 tokens) is longer than the 1024 tokens that the server takes" in one for one in decision.also
+        "prompt 1 (1200 tokens) is too long for the 1024 tokens that the server takes" in one for one in decision.also
     )
     mends = "leave the prompts out that are too long, or serve a longer context (--context-length)"
     assert f"to have its speed: {mends}" in decision.also

@@ -379,11 +379,11 @@ def test_a_server_that_is_up_names_its_folders_and_refuses_a_line_for_its_length
     assert "capture (failed): run u1.capture" in told.out  # this server cannot capture
     assert again.objects[-1]["stages"]["capture"]["run_id"] == "u1.capture"
     assert not any("by the word of" in line.get("text", "") for line in again.objects[:-1])
-    long = f"line 3 of {prompts} (1200 tokens) is longer than the 1024 tokens that the server takes"
+    long = f"line 3 of {prompts} (1200 tokens) is too long for the 1024 tokens that the server takes"
     mends = f"name a copy of {prompts} without line 3"
     for text in (told.out, report.read_text(), json.dumps(again.objects[-1])):
         assert (long in " ".join(text.split()), mends in " ".join(text.split())) == (True, True), text
     assert "accept length 2.17 on training prompts" in " ".join(told.out.split())
     hidden = scene.laptop.run("report", "--diagnosis", "u1", "--redact", "--format", "markdown")
     assert (hidden.code, str(prompts) in hidden.out, "prompts.jsonl" in hidden.out) == (0, False, False), hidden.out
-    assert "(1200 tokens) is longer than" in hidden.out
+    assert "(1200 tokens) is too long for" in hidden.out
