@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import json
 import lzma
+import re
 import socket
 from collections.abc import Mapping
 from pathlib import Path
@@ -32,7 +33,7 @@ def pack(name: str, store: Path, away: Mapping[str, str]) -> None:
     Several may be made at once: each is put beside what the others have put there meanwhile. A run that failed is none
     to keep: AssertionError.
     """
-    away = {**away, socket.gethostname(): "gpu1"}
+    host = rf"(?<![\w+/=]){re.escape(socket.gethostname())}(?![\w+/=])"  # a word: a short one stands in packed hits too
     files: dict[str, str] = {}
     for run in sorted((store / "runs").iterdir()):
         phase = json.loads((run / "state.json").read_bytes())["phase"]
@@ -45,6 +46,7 @@ def pack(name: str, store: Path, away: Mapping[str, str]) -> None:
                 text = data.decode()
                 for old, new in away.items():
                     text = text.replace(old, new)
+                text = re.sub(host, "gpu1", text)
                 files[str(path.relative_to(store / "runs"))] = text
     with PACKED.open("rb") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
