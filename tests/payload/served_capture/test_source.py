@@ -52,3 +52,12 @@ def test_the_loop_of_the_part_that_is_told_is_found_in_another_file() -> None:
     assert (rule.forward.owner, rule.forward.file) == ("TextModel", "srt/models/causal.py")
     lost = rule_from("0.5.15", "/sglang", {"srt/models/seeing.py": BESIDE}, "SeeingForConditionalGeneration")
     assert lost.forward is None
+
+
+def test_a_drafter_s_model_of_the_same_name_is_not_the_target_s() -> None:
+    """SGLang calls the model of a Llama drafter `LlamaModel` as well, and that file is read for its fc."""
+    drafter = "class TextModel:\n    def forward(self, hidden_states):\n        return hidden_states\n"
+    files: dict[str, str | list[str]] = {"srt/models/llama_eagle3.py": drafter, "srt/models/causal.py": CAUSAL}
+    rule = rule_from("0.5.15", "/sglang", files, "PlainForCausalLM")
+    assert rule.forward is not None
+    assert (rule.forward.owner, rule.forward.file) == ("TextModel", "srt/models/causal.py")
