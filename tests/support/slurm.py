@@ -187,7 +187,11 @@ def _lifetime(slurm: Slurm, accounting: "Accounting | None") -> Iterator[Slurm]:
             (folder / "spool" / f"node{number}").mkdir()
             slurm.nodes.append(Node(f"node{number}", folder))
             slurm.nodes[-1].start()
-        until(lambda: slurm.idle_nodes() == NODES, "three idle nodes")
+        try:
+            until(lambda: slurm.idle_nodes() == NODES, "three idle nodes", 120.0)
+        except AssertionError as late:
+            logs = [f"{path.name}: {path.read_text(errors='replace')[-600:]}" for path in sorted(folder.glob("*.log"))]
+            raise AssertionError("\n".join([str(late), *logs])) from None
         yield slurm
     finally:
         for node in slurm.nodes:
