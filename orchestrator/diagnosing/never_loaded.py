@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from orchestrator.diagnosing.results import Results
+from orchestrator.diagnosis.config_text import object_of
 from orchestrator.diagnosis.decision.decision import Decision
 from orchestrator.diagnosis.finding import CheckResult, Evidence, Subject
 from remote_payload.schema import Failure
@@ -74,11 +75,8 @@ def _said(failure: Failure, kind: str, lacking: list[str]) -> str | None:
 
 def _rotary(config: str | None) -> tuple[str, Mapping[str, Any]] | None:
     """The block of a config.json that tells its rotary embedding, by its key; None = it has none that can be read."""
-    try:
-        value = json.loads(config or "")
-    except ValueError:
-        return None
-    found = ((key, value.get(key)) for key in BLOCKS) if isinstance(value, dict) else ()
+    value = object_of(config)
+    found = ((key, value.get(key)) for key in BLOCKS)
     return next(((key, block) for key, block in found if isinstance(block, dict) and block), None)
 
 

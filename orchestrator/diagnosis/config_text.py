@@ -14,6 +14,12 @@ def object_of(text: str | None) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
+def text_part(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Of a model that sees or hears as well, the part that its language model reads; else the config itself."""
+    nested = config.get("text_config")
+    return nested if isinstance(nested, dict) else config
+
+
 def count_of(config: Mapping[str, Any], key: str) -> int | None:
     """A number of things, at least one; None where the key is missing or something else stands there."""
     value = config.get(key)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from orchestrator.diagnosis.config_text import count_of, object_of
+from orchestrator.diagnosis.config_text import count_of, object_of, text_part
 from remote_payload.schema.capture_rule import WiringFacts
 
 IDS = "eagle_aux_hidden_state_layer_ids"
@@ -32,8 +32,7 @@ class FcWidth:
 def fc_width(facts: WiringFacts, captured: tuple[int, ...] | None) -> FcWidth:
     """Beside the states that are captured; None = they are not known."""
     draft, target = object_of(facts.draft_config), object_of(facts.target_config)
-    text = target.get("text_config")
-    one = count_of(text if isinstance(text, dict) else target, "hidden_size") or count_of(target, "hidden_size")
+    one = count_of(text_part(target), "hidden_size") or count_of(target, "hidden_size")
     if facts.fc_shape is None or one is None:
         lack = "fc.weight was not found in its safetensors files" if one else "the target's config names no hidden_size"
         return FcWidth(takes=None, fits=None, summary=f"whether the drafter takes so many states is not known: {lack}")

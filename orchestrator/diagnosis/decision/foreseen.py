@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from orchestrator.diagnosis.config_text import count_of, object_of
+from orchestrator.diagnosis.config_text import count_of, object_of, text_part
 from orchestrator.diagnosis.decision.axes import Signal
 from orchestrator.diagnosis.decision.inputs import Known
 from orchestrator.diagnosis.decision.planned import Planned
@@ -102,10 +102,8 @@ def _fc(known: Known, planned: Planned) -> Iterator[CheckResult]:
 def _configs(planned: Planned) -> Iterator[CheckResult]:
     """Width: the drafter's fc takes the target's states, and SGLang sizes it by the drafter's own config.json."""
     draft, target = object_of(planned.draft_config), object_of(planned.target_config)
-    text = target.get("text_config")
-    text = text if isinstance(text, dict) else target
     made_for = next((width for key in ("target_hidden_size", "hidden_size") if (width := count_of(draft, key))), None)
-    width = count_of(text, "hidden_size")
+    width = count_of(text_part(target), "hidden_size")
     if made_for is None or width is None:
         return
     if made_for == width:
