@@ -27,6 +27,8 @@ class FcWidth:
     """None = not known."""
     summary: str
     """In a sentence, with what happens where it does not fit."""
+    starts: bool = False
+    """Whether the server comes up all the same where it does not fit: it is no proof against it that one runs."""
 
 
 def fc_width(facts: WiringFacts, captured: tuple[int, ...] | None) -> FcWidth:
@@ -55,7 +57,7 @@ def fc_width(facts: WiringFacts, captured: tuple[int, ...] | None) -> FcWidth:
         return FcWidth(takes=takes, fits=False, summary=ends)
     if takes == 1 and count_of(draft, "hidden_size") == one:
         skipped = f"{told}, as wide as the drafter itself: SGLang takes it for the drafter's own state and skips fc"
-        return FcWidth(takes=takes, fits=False, summary=skipped)
+        return FcWidth(takes=takes, fits=False, summary=skipped, starts=True)
     return FcWidth(takes=takes, fits=True, summary=f"{told}: as many as are captured")
 
 

@@ -14,6 +14,8 @@ from remote_payload.schema.capture_rule import WiringFacts
 
 CONFIGS = Subject(check="K2", title="the drafter's config beside the target's")
 STARTS = Subject(check="K6", title="whether the server would start")
+NEVER_UP = "the server does not come up with this drafter"
+UNUSED = "the server comes up with this drafter and does not use its fc"
 WIDTH = Subject(check="K2", title="fc beside the states that are captured")
 
 
@@ -51,14 +53,16 @@ def _is_overridden(planned: Planned) -> bool:
 
 def foreseen_checks(known: Known) -> Iterator[CheckResult]:
     """Two config.json that do not go together, and a source by which the server ends at its start."""
-    if known.served is not None or known.fed is not None:
-        return  # it runs
+    if known.served is not None or known.fed is not None:  # it runs: what ends a server at its start is not so
+        if known.planned is not None:
+            yield from _fc(known, known.planned, runs=True)
+        return
     resolved = known.resolved
     if known.planned is not None:
         told = tuple(_configs(known.planned))
         yield from told
         if not any(item.outcome == "finding" for item in told) and (resolved is None or not resolved.fails):
-            yield from _fc(known, known.planned)
+            yield from _fc(known, known.planned, runs=False)
     if resolved is not None and resolved.fails and resolved.problem is not None:
         yield STARTS.finding(
             f"by the source of SGLang {resolved.sglang_version or 'of unknown version'} the server does not come up "
@@ -71,8 +75,11 @@ def foreseen_checks(known: Known) -> Iterator[CheckResult]:
         )
 
 
-def _fc(known: Known, planned: Planned) -> Iterator[CheckResult]:
-    """Whether fc.weight takes as many states as the installed source captures; none where nobody read it."""
+def _fc(known: Known, planned: Planned, *, runs: bool) -> Iterator[CheckResult]:
+    """Whether fc.weight takes as many states as the installed source captures; none where nobody read it.
+
+    Of a server that `runs`, only what does not keep it from coming up.
+    """
     if planned.fc_shape is None or known.source is None:
         return
     captured = None if known.resolved is None else known.resolved.states
@@ -83,11 +90,11 @@ def _fc(known: Known, planned: Planned) -> Iterator[CheckResult]:
         fc_shape=planned.fc_shape,
     )
     found = fc_width(facts, captured)
-    if found.fits:
+    if found.fits and not runs:
         yield WIDTH.passed(found.summary)
-    if found.fits is False:
+    if found.fits is False and (found.starts or not runs):
         yield WIDTH.finding(
-            f"the server does not come up with this drafter: {found.summary}",
+            f"{UNUSED if found.starts else NEVER_UP}: {found.summary}",
             severity="fatal",
             cause="loading",
             evidence=(
@@ -95,7 +102,11 @@ def _fc(known: Known, planned: Planned) -> Iterator[CheckResult]:
                 Evidence(name="states that would be captured", value=None if captured is None else len(captured)),
             ),
             remedy=("name as many states as fc.weight takes, or serve the drafter that this config belongs to",),
-            refuted_by="a server that starts with this drafter and answers",
+            refuted_by=(
+                "served lengths as the walk through fc foretells them"
+                if found.starts
+                else "a server that starts with this drafter and answers"
+            ),
         )
 
 

@@ -123,6 +123,21 @@ def test_an_fc_that_takes_other_states_than_are_captured_is_named_before_a_serve
     assert decide(replace(known, fed=fed())).causes == ()  # it came up
 
 
+def test_an_fc_of_one_state_is_named_before_a_server_and_beside_one_that_runs():
+    """SGLang applies fc only where its input is another width than the drafter's: the server comes up and skips it."""
+    named = {"eagle_config": {"eagle_aux_hidden_state_layer_ids": [3]}}
+    draft = {"architectures": ["LlamaForCausalLMEagle3"], "hidden_size": 64, **named}
+    pair = configs(draft, {"architectures": [LLAMA], "hidden_size": 64, "num_hidden_layers": 8})
+    read = replace(rule("0.5.23", LLAMA), counts_states=True)
+    resolved = resolved_by(read, pair.draft_config, pair.target_config)
+    planned = replace(pair, fc_shape=(64, 64))
+    known = Known(planned=planned, resolved=resolved, source=Source(rule=read, target_config=pair.target_config))
+    for told in (decide(known), decide(replace(known, fed=fed()))):
+        assert told.causes == ("loading",)
+        assert "the server comes up with this drafter and does not use its fc" in told.headline
+        assert "does not come up" not in told.headline
+
+
 def test_a_sound_pair_whose_speed_decides_nothing_is_sound():
     found = decide(sound(served=served(spec=(60.0,))))
     assert (found.verdict, found.certain, found.is_sound) == ("sound", False, True)
